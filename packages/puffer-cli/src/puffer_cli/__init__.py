@@ -1,0 +1,1 @@
+"""The puffer command, and the pufferlib facade."""

@@ -1,0 +1,1 @@
+"""The names that programs written for PufferLib import."""

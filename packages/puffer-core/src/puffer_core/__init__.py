@@ -1,0 +1,1 @@
+"""Flat, preallocated environments: PufferEnv, spaces, emulation."""

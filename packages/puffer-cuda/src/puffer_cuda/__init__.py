@@ -1,0 +1,1 @@
+"""Policies and PuffeRL, the PPO trainer."""

@@ -1,0 +1,1 @@
+"""Environments in C, the C contract and its builder."""

@@ -1,0 +1,1 @@
+"""Protein: tuning on the Pareto front of cost and score."""

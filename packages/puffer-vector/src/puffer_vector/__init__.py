@@ -1,0 +1,1 @@
+"""Vectorized environments behind one interface: Serial, Multiprocessing."""
