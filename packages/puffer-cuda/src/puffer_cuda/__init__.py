@@ -1,1 +1,1 @@
-"""Policies and PuffeRL, the PPO trainer."""
+"""Policies and PuffeRL, the PPO trainer. Submodules import torch; this module does not."""

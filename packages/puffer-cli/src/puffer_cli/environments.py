@@ -1,0 +1,218 @@
+"""Environments by name: `breakout` or `puffer_breakout` in C, `gymnasium/ID` from Gymnasium.
+
+Importing this module is cheap; the libraries are loaded when an environment is looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from puffer_core.errors import APIUsageError
+
+from puffer_cli.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from puffer_core import PufferEnv
+
+CONFIG = Path(__file__).parent / "config"
+GYMNASIUM = "gymnasium/"
+DEFAULT_COPIES = 1024  # of a C environment: enough rows to keep the policy busy
+
+# Packages that register ids with Gymnasium when they are imported: prefix -> import, distribution.
+PACKAGES = {
+    "ALE/": ("ale_py", "ale-py"),
+    "BabyAI-": ("minigrid", "minigrid"),
+    "MiniGrid-": ("minigrid", "minigrid"),
+}
+
+
+class Environment(Protocol):
+    """What the command knows of an environment before it is created."""
+
+    @property
+    def name(self) -> str:
+        """The name in run folders and reports."""
+
+    @property
+    def ini_files(self) -> list[Path]:
+        """Tuned settings, general ones first."""
+
+    @property
+    def native(self) -> bool:
+        """Whether one instance holds many copies, `num_envs` of them."""
+
+    def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
+        """All keyword arguments, checked; `origins` names where each of `raw` came from."""
+
+    def creator(self) -> Callable[..., PufferEnv]:
+        """The creator that `puffer_vector.make` takes."""
+
+    def agents(self, arguments: Mapping[str, Any]) -> int:
+        """Agents of one copy of the environment."""
+
+
+def find(name: str) -> Environment:
+    """The environment of that name.
+
+    Raises:
+        APIUsageError: there is none (names the nearest), or its package is not installed.
+    """
+    if name.startswith(GYMNASIUM):
+        return GymnasiumEnvironment(name.removeprefix(GYMNASIUM))
+    return OceanEnvironment(name)
+
+
+class OceanEnvironment:
+    """A C environment of puffer-ocean; its arguments are declared in C."""
+
+    native = True
+
+    def __init__(self, name: str) -> None:
+        from puffer_ocean import names
+
+        self.name = name.removeprefix("puffer_")
+        if self.name not in names():
+            prefix = name[: -len(self.name)]
+            hint = did_you_mean(name, [prefix + known for known in names()])
+            raise APIUsageError(
+                f"unknown environment {name!r}; {hint} "
+                f"(`puffer envs` lists them; {GYMNASIUM}ID takes one from Gymnasium)"
+            )
+
+    @property
+    def ini_files(self) -> list[Path]:
+        """The environment's own config.ini."""
+        from puffer_ocean import config_path
+
+        return [config_path(self.name)]
+
+    def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
+        """Values of `num_envs` and of every argument that the C source declares.
+
+        Raises:
+            APIUsageError: unknown name, wrong type, out of range; names the origin.
+        """
+        from puffer_cuda.config import Whole
+        from puffer_ocean import load
+        from puffer_ocean.library import Argument
+        from pydantic import TypeAdapter, ValidationError
+
+        copies = Argument("num_envs", int, DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one")
+        declared = {"num_envs": copies, **load(self.name).arguments}
+        for name in raw:
+            if name not in declared:
+                raise APIUsageError(
+                    f"unknown key env.{name} ({origins[name]}) for {self.name}; "
+                    + did_you_mean(name, declared)
+                )
+        values: dict[str, Any] = {}
+        for name, argument in declared.items():
+            value = raw.get(name, argument.default)
+            if isinstance(value, str):
+                kind = {int: Whole, float: float, bool: bool}[argument.type]
+                try:
+                    value = TypeAdapter(kind).validate_python(value)
+                except ValidationError:
+                    pass  # the check below says what was expected
+            try:
+                values[name] = argument.type(argument.check(value))
+            except APIUsageError as error:
+                raise APIUsageError(f"env.{error} ({origins[name]})") from error
+        return values
+
+    def creator(self) -> Callable[..., PufferEnv]:
+        """An `OceanEnv` of `num_envs` copies."""
+        from puffer_ocean import env_creator
+
+        return env_creator(self.name)
+
+    def agents(self, arguments: Mapping[str, Any]) -> int:
+        """Agents of one copy, which may depend on the arguments."""
+        from puffer_ocean import load
+
+        library = load(self.name)
+        own = {name: value for name, value in arguments.items() if name != "num_envs"}
+        return library.describe(library.check_arguments(own)).num_agents
+
+
+class GymnasiumEnvironment:
+    """A Gymnasium environment; its arguments are those of `gymnasium.make`, unchecked here."""
+
+    native = False
+
+    def __init__(self, env_id: str) -> None:
+        import gymnasium
+
+        _import_package(env_id)
+        if env_id not in gymnasium.registry:
+            hint = did_you_mean(env_id, gymnasium.registry)
+            raise APIUsageError(f"Gymnasium has no environment {env_id!r}; {hint}")
+        self.env_id = env_id
+        self.name = GYMNASIUM + env_id
+
+    @property
+    def ini_files(self) -> list[Path]:
+        """Settings for all of Gymnasium, then those of this id if there are any."""
+        own = CONFIG / "gymnasium" / f"{self.env_id}.ini"
+        return [CONFIG / "gymnasium.ini", *([own] if own.exists() else [])]
+
+    def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
+        """Values as Python literals, or texts."""
+        del origins  # any name may be right; the environment's constructor decides
+        return {key: _literal(value) for key, value in raw.items()}
+
+    def creator(self) -> Callable[..., PufferEnv]:
+        """`gymnasium.make` and the emulation around it."""
+        return functools.partial(make_gymnasium, self.env_id)
+
+    def agents(self, arguments: Mapping[str, Any]) -> int:
+        """Always one."""
+        return 1
+
+
+def make_gymnasium(
+    env_id: str, buf: Mapping[str, Any] | None = None, seed: int = 0, **arguments: Any
+) -> PufferEnv:
+    """Create a Gymnasium environment as a PufferEnv.
+
+    Raises:
+        APIUsageError: its package is missing, or it does not take these arguments.
+    """
+    import gymnasium
+    from puffer_core import GymnasiumPufferEnv
+
+    _import_package(env_id)
+    try:
+        # The passive checker repeats at every step what the emulation checks on each copy.
+        env = gymnasium.make(env_id, **{"disable_env_checker": True, **arguments})
+    except (TypeError, gymnasium.error.DependencyNotInstalled) as error:
+        raise APIUsageError(f"gymnasium.make({env_id!r}, **{arguments}): {error}") from error
+    return GymnasiumPufferEnv(env, buf=buf, seed=seed)
+
+
+def _import_package(env_id: str) -> None:
+    for prefix, (module, distribution) in PACKAGES.items():
+        if env_id.startswith(prefix):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                raise APIUsageError(
+                    f"{env_id} needs the package {distribution}: `pip install {distribution}` "
+                    f"({error})."
+                ) from error
+
+
+def _literal(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value.lower() in ("true", "false", "yes", "no"):
+        return value.lower() in ("true", "yes")
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value

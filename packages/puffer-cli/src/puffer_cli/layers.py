@@ -1,0 +1,110 @@
+"""Where values come from: ini files, the command line, the configuration of an earlier run.
+
+A layer maps dotted keys ("train.learning_rate", or "run_dir" at the top level) to raw values.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from puffer_core.errors import APIUsageError
+
+COMMAND_LINE = "command line"
+TOP = "base"  # the ini section of keys without a section
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Raw values of one origin.
+
+    Attributes:
+        origin: a file, or "command line"; named in errors and kept with each value.
+        values: by dotted key; texts, or typed values from Python.
+    """
+
+    origin: str
+    values: Mapping[str, Any]
+
+
+def read_ini(path: Path) -> Layer:
+    """The keys of an ini file: `[section]`, `key = value`, comments after ` ;` or ` #`.
+
+    Keys keep their case, dashes count as underscores, and `%` is an ordinary character.
+
+    Raises:
+        APIUsageError: the file cannot be read, or is no ini file (names file and line).
+    """
+    parser = configparser.RawConfigParser(
+        delimiters=("=",),
+        inline_comment_prefixes=(";", "#"),
+        default_section="",  # no section is special; [DEFAULT] is unknown like any other
+    )
+    parser.optionxform = _key  # type: ignore[assignment]
+    try:
+        with path.open(encoding="utf-8") as file:
+            parser.read_file(file, str(path))
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        raise APIUsageError(f"cannot read the configuration {path}: {error}") from error
+    values = {
+        key if section == TOP else f"{section}.{key}": value
+        for section in parser.sections()
+        for key, value in parser.items(section)
+    }
+    return Layer(str(path), values)
+
+
+def split_command_line(arguments: Sequence[str]) -> tuple[list[str], Layer]:
+    """Separate `--section.key` options from the rest of a command line.
+
+    Forms: `--section.key value`, `--section.key=value`, and for switches `--section.key` and
+    `--no-section.key`. The last of two equal keys counts.
+
+    Returns:
+        The other arguments in order, and the layer.
+    """
+    rest: list[str] = []
+    values: dict[str, Any] = {}
+    pending = list(arguments)
+    while pending:
+        token = pending.pop(0)
+        name, equals, text = token.partition("=")
+        if not name.startswith("--") or "." not in name:
+            rest.append(token)
+            continue
+        name = _key(name.removeprefix("--"))
+        if name.startswith("no_"):
+            if equals:
+                raise APIUsageError(f"{token}: a --no- switch takes no value.")
+            values[name.removeprefix("no_")] = False
+        elif equals:
+            values[name] = text
+        elif pending and not pending[0].startswith("--"):
+            values[name] = pending.pop(0)
+        else:
+            values[name] = True
+    return rest, Layer(COMMAND_LINE, values)
+
+
+def read_run(path: Path) -> tuple[str, Layer]:
+    """The environment and the values of a run's `config.json`.
+
+    Raises:
+        APIUsageError: no such file, or not what `puffer train` writes.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        values = {key: entry["value"] for key, entry in document["config"].items()}
+        name = values.pop("train.env")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise APIUsageError(f"{path} is no configuration of a run ({reason}).") from error
+    return str(name), Layer(str(path), values)
+
+
+def _key(text: str) -> str:
+    return text.strip().replace("-", "_")

@@ -1,0 +1,125 @@
+"""From [vec] and [env] to a running vectorizer."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from puffer_core.errors import APIUsageError
+
+from puffer_cli.config import Config
+from puffer_cli.environments import find
+
+if TYPE_CHECKING:
+    from puffer_vector.base import VecEnv
+
+GYMNASIUM_ENVS = 8
+
+
+@dataclass(frozen=True)
+class VecPlan:
+    """What `puffer_vector.make` is called with.
+
+    Attributes:
+        backend: "PufferEnv", "Serial" or "Multiprocessing".
+        num_envs: instances of the creator.
+        num_workers: processes; None: the vectorizer chooses.
+        env_kwargs: keyword arguments of one instance.
+    """
+
+    backend: str
+    num_envs: int
+    num_workers: int | None
+    env_kwargs: dict[str, Any]
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def plan_vec(config: Config) -> VecPlan:
+    """Resolve "auto" and the zeros of [vec].
+
+    C environments step as `vec.num_envs` x `env.num_envs` copies: with the native backend in one
+    instance on threads, else `env.num_envs` of them in each of `vec.num_envs` instances.
+
+    Raises:
+        APIUsageError: a combination that cannot be, with what to change.
+    """
+    vec, native = config.vec, find(config.train.env).native
+    backend = vec.backend
+    if backend == "auto":
+        backend = "multiprocessing" if vec.num_workers else "native" if native else "serial"
+    if backend == "native" and not native:
+        raise APIUsageError(
+            f"vec.backend = native steps C environments, and {config.train.env} is none; "
+            "use serial or multiprocessing."
+        )
+    if backend != "multiprocessing" and vec.num_workers:
+        raise APIUsageError(
+            f"vec.num_workers = {vec.num_workers} needs vec.backend = multiprocessing, "
+            f"got {backend}."
+        )
+    if backend != "native" and vec.num_threads:
+        raise APIUsageError(
+            f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
+        )
+    if backend == "native":
+        copies = max(vec.num_envs, 1) * config.env["num_envs"]
+        threads = vec.num_threads or cores()
+        return VecPlan(
+            "PufferEnv", 1, None, {**config.env, "num_envs": copies, "num_threads": threads}
+        )
+    automatic = max(vec.num_workers, 1)
+    if not native:  # the first multiple of the workers that is large enough
+        automatic *= -(-GYMNASIUM_ENVS // automatic)
+    num_envs = vec.num_envs or automatic
+    if vec.num_workers and num_envs % vec.num_workers:
+        below = num_envs // vec.num_workers * vec.num_workers
+        near = " or ".join(str(n) for n in (below, below + vec.num_workers) if n)
+        raise APIUsageError(
+            f"vec.num_envs = {num_envs} is no multiple of vec.num_workers = {vec.num_workers}; "
+            f"nearest: {near}."
+        )
+    name = "Serial" if backend == "serial" else "Multiprocessing"
+    return VecPlan(name, num_envs, vec.num_workers or None, dict(config.env))
+
+
+def make_vecenv(config: Config) -> VecEnv:
+    """The vectorizer of a run, seeded with `train.seed`.
+
+    Raises:
+        APIUsageError: as `plan_vec`, or the environment refuses its arguments.
+    """
+    import puffer_vector
+
+    plan = plan_vec(config)
+    workers = {} if plan.num_workers is None else {"num_workers": plan.num_workers}
+    vecenv: VecEnv = puffer_vector.make(
+        find(config.train.env).creator(),
+        env_kwargs=plan.env_kwargs,
+        backend=getattr(puffer_vector, plan.backend),
+        num_envs=plan.num_envs,
+        seed=config.train.seed,
+        **workers,
+    )
+    return vecenv
+
+
+def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
+    """`config` with at least `episodes` agents, the same environment, and another seed."""
+    agents = find(config.train.env).agents(config.env)
+    changed = config.model_copy(deep=True)
+    changed.train.seed = seed
+    instances = -(-episodes // agents)
+    if "num_envs" in changed.env:  # copies in one instance
+        changed.env["num_envs"], changed.vec.num_envs = instances, 0
+        changed.vec.backend, changed.vec.num_workers = "native", 0
+    else:
+        workers = max(changed.vec.num_workers, 1)
+        changed.vec.num_envs = -(-instances // workers) * workers
+    return changed

@@ -1,0 +1,5 @@
+"""Wrappers that make a PufferEnv of other environments."""
+
+from puffer_core.emulation import GymnasiumPufferEnv
+
+__all__ = ["GymnasiumPufferEnv"]

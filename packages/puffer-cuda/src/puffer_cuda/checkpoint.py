@@ -1,0 +1,165 @@
+"""Checkpoints: written whole or not at all, verified when loaded, no pickle.
+
+`checkpoints/<step, 16 digits>/` holds weights.safetensors, optimizer.safetensors, trainer.json,
+fingerprint.safetensors (the policy's output on stored observations) and manifest.json (the sha256
+of each). A folder without a valid manifest is no checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from puffer_core import APIUsageError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from puffer_cuda.adapter import PolicyAdapter
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+def save(
+    folder: Path,
+    step: int,
+    policy: nn.Module,
+    observations: Tensor,
+    optimizer: torch.optim.Optimizer,
+    trainer: dict[str, Any],
+) -> Path:
+    """Write the checkpoint of `step` below `folder`, which is made if need be.
+
+    Everything goes to a temporary folder first, is synced, and takes its name last.
+
+    Args:
+        folder: the run's `checkpoints` folder.
+        step: agent steps so far.
+        policy: its state dict is the weights.
+        observations: a few `(batch, *obs)`, for the fingerprint.
+        optimizer: its tensors are kept.
+        trainer: counters, as JSON.
+
+    Returns:
+        The folder of the checkpoint.
+    """
+    target = folder / f"{step:016d}"
+    scratch = folder / f".{target.name}.{os.getpid()}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        weights = {name: tensor.contiguous() for name, tensor in policy.state_dict().items()}
+        save_file(weights, scratch / "weights.safetensors")
+        save_file(_optimizer_tensors(optimizer), scratch / "optimizer.safetensors")
+        save_file(fingerprint(policy, observations), scratch / "fingerprint.safetensors")
+        (scratch / "trainer.json").write_text(json.dumps(trainer, indent=1))
+        files = {path.name: _sha256(path) for path in sorted(scratch.iterdir())}
+        manifest = {"format": FORMAT, "step": step, "sha256": files}
+        (scratch / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        for path in (*scratch.iterdir(), scratch):
+            _sync(path)
+        shutil.rmtree(target, ignore_errors=True)  # the same step again, from an earlier attempt
+        os.replace(scratch, target)
+        _sync(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def load_weights(folder: Path, policy: nn.Module) -> None:
+    """Load a checkpoint's weights into `policy` and check that it acts as it did when saved.
+
+    Raises:
+        APIUsageError: files are missing, changed or of another policy.
+    """
+    verify(folder)
+    weights = load_file(folder / "weights.safetensors")
+    try:
+        policy.load_state_dict(weights)
+    except RuntimeError as error:
+        raise APIUsageError(f"{folder} holds the weights of another policy: {error}") from error
+    device = next(policy.parameters()).device
+    expected = load_file(folder / "fingerprint.safetensors", str(device))
+    got = fingerprint(policy, expected["observations"])
+    for name, tensor in expected.items():
+        if not torch.allclose(tensor.float(), got[name].float(), rtol=1e-3, atol=1e-4):
+            raise APIUsageError(
+                f"{folder}: the policy's {name} on the stored observations are not those of the "
+                "time of saving; the policy's code or settings have changed since."
+            )
+
+
+def latest(runs: Path) -> Path:
+    """The newest complete checkpoint below `runs/<run id>/checkpoints/`.
+
+    By run id, then step; names decide, so that copying files does not change the answer.
+
+    Raises:
+        APIUsageError: there is none.
+    """
+    for run in sorted(runs.glob("*"), reverse=True):
+        for folder in sorted((run / "checkpoints").glob("[0-9]*"), reverse=True):
+            if (folder / MANIFEST).exists():
+                return folder
+    raise APIUsageError(f"there is no checkpoint below {runs}; train first.")
+
+
+def verify(folder: Path) -> None:
+    """Compare every file of a checkpoint with its manifest.
+
+    Raises:
+        APIUsageError: no manifest, another format, or a file that is missing or changed.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        version, files = manifest["format"], manifest["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise APIUsageError(f"{folder} is no checkpoint: {error}") from error
+    if version != FORMAT:
+        raise APIUsageError(f"{folder} has format {version}; this version reads {FORMAT}.")
+    for name, digest in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise APIUsageError(f"{folder} is incomplete: {name} is missing.")
+        if _sha256(path) != digest:
+            raise APIUsageError(f"{path} was changed or damaged since it was written.")
+
+
+@torch.no_grad()
+def fingerprint(policy: nn.Module, observations: Tensor) -> dict[str, Tensor]:
+    """The observations and the policy's values and logits (means, if continuous) on them."""
+    adapter = PolicyAdapter(policy)
+    state = adapter.initial_state(len(observations), observations.device)
+    logits, values, _ = adapter.act(observations, state)
+    if isinstance(logits, torch.distributions.Normal):
+        output = logits.loc
+    else:
+        output = logits if isinstance(logits, Tensor) else torch.cat(logits, -1)
+    tensors = {"observations": observations, "values": values, "logits": output}
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": torch.as_tensor(value).contiguous()
+        for index, entries in state.items()
+        for name, value in entries.items()
+    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,106 @@
+"""The typed settings of a training run: every key, its default, its range and its meaning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _whole(value: Any) -> Any:
+    """Accept 1e7, "1e7" and "10_000_000" as integers; leave the rest to the type's own check."""
+    if isinstance(value, str):
+        try:
+            value = float(value.replace("_", ""))
+        except ValueError:
+            return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Count = Annotated[Whole, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class Section(BaseModel):
+    """A section of the configuration: unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=True)
+
+
+class TrainConfig(Section):
+    """[train]: PPO on segments; formulas in the modules named here."""
+
+    env: str = Field("", description="name of the environment, for logs and run folders")
+    seed: Annotated[Whole, Field(ge=0)] = Field(42, description="of policy, sampling, environments")
+    device: str = Field("auto", description="auto, cpu, cuda or cuda:N; auto takes a GPU if any")
+    threads: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="CPU threads of torch; 0: as many as this process may use"
+    )
+    total_timesteps: Count = Field(10_000_000, description="agent steps, rounded up to epochs")
+    horizon: Count = Field(64, description="steps of one segment")
+    minibatch_size: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="agent steps of one optimizer step; 0: 8192, or the batch if it is smaller"
+    )
+    replay_ratio: Positive = Field(1.0, description="how often each sample is used, on average")
+
+    optimizer: Literal["muon", "adamw"] = Field("muon", description="muon.py, or torch's AdamW")
+    learning_rate: Positive = Field(0.015, description="at the start")
+    anneal_lr: bool = Field(True, description="cosine from learning_rate to its floor")
+    min_lr_ratio: Share = Field(0.0, description="floor of the learning rate, as a share of it")
+    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(0.95, description="momentum")
+    beta2: Annotated[float, Field(ge=0, lt=1)] = Field(0.999, description="AdamW's second moment")
+    eps: Positive = Field(1e-12, description="AdamW's epsilon")
+    weight_decay: NonNegative = Field(0.0, description="decoupled, on matrices")
+    adamw_ratio: Positive = Field(
+        0.1, description="learning rate of vectors under muon, as a share of learning_rate"
+    )
+    max_grad_norm: Positive = Field(1.5, description="global L2 norm to clip gradients to")
+
+    gamma: Share = Field(0.995, description="discount of a step")
+    gae_lambda: Share = Field(0.90, description="decay of the advantage estimate")
+    rho_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the error")
+    c_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the trace")
+    reward_clip: NonNegative = Field(1.0, description="rewards in [-clip, clip]; 0: as they are")
+
+    clip_coef: Positive = Field(0.2, description="clip of the policy's ratio")
+    vf_coef: NonNegative = Field(2.0, description="weight of the value loss")
+    vf_clip_coef: Positive = Field(0.2, description="clip of the value's change")
+    ent_coef: NonNegative = Field(0.001, description="weight of the entropy")
+    prio_alpha: Share = Field(0.8, description="exponent of segment priorities; 0: shuffled passes")
+    prio_beta0: Share = Field(0.2, description="initial exponent of the weights that correct it")
+
+    max_skipped_updates: Count = Field(
+        10, description="stop after so many non-finite updates in a row"
+    )
+    checkpoint_interval: Count = Field(200, description="epochs between checkpoints")
+    eval_episodes: Annotated[Whole, Field(ge=0)] = Field(
+        128, description="episodes of the final evaluation; 0: none"
+    )
+
+
+class PolicyConfig(Section):
+    """[policy]: encoder, network, decoder; see policy.py."""
+
+    network: Literal["mlp", "mingru"] = Field("mingru", description="mlp or recurrent mingru")
+    hidden_size: Count = Field(128, description="width")
+    num_layers: Annotated[Whole, Field(ge=0)] = Field(1, description="layers of the network")
+
+
+class VecConfig(Section):
+    """[vec]: how environments are stepped."""
+
+    backend: Literal["auto", "native", "serial", "multiprocessing"] = Field(
+        "auto", description="auto: native for C environments, serial for others"
+    )
+    num_envs: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="environments of the vectorizer; 0: automatic"
+    )
+    num_workers: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="processes of multiprocessing; 0: automatic"
+    )
+    num_threads: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="threads that step C environments; 0: as many as this process may use"
+    )

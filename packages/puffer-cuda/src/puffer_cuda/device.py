@@ -1,0 +1,39 @@
+"""Where tensors live, and how many threads torch may use."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from puffer_core import APIUsageError
+
+
+def choose_device(name: str) -> torch.device:
+    """The device for `name`; "auto" is the first GPU, or the CPU where there is none.
+
+    Raises:
+        APIUsageError: no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise APIUsageError(f"device {name!r} is not auto, cpu, cuda or cuda:N.") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise APIUsageError(
+            f"device {name!r} was asked for; torch sees {torch.cuda.device_count()} CUDA devices."
+        )
+    return device
+
+
+def available_cpus() -> int:
+    """The CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def limit_threads(threads: int) -> None:
+    """Let torch use `threads` CPU threads; 0 means as many as this process may use."""
+    torch.set_num_threads(threads or available_cpus())

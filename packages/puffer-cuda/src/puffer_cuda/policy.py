@@ -1,0 +1,128 @@
+"""`Policy(encoder, network, decoder)`: from observations to action logits and a value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import torch
+from torch import Tensor, nn
+from torch.distributions import Normal
+
+from puffer_cuda.config import PolicyConfig
+from puffer_cuda.networks import NETWORKS, State, layer_init
+from puffer_cuda.sampling import Logits
+
+LOG_STD_BOUNDS = (-5.0, 2.0)
+
+
+class FlatEncoder(nn.Module):
+    """Observations of any shape and dtype as one float vector, Linear, ReLU."""
+
+    def __init__(self, space: gymnasium.spaces.Box, hidden_size: int) -> None:
+        super().__init__()
+        self.dims = len(space.shape)
+        self.linear = layer_init(nn.Linear(math.prod(space.shape), hidden_size))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """`(..., *obs)` to `(..., hidden)`."""
+        flat = observations.flatten(-self.dims) if self.dims else observations[..., None]
+        return torch.relu(self.linear(flat.float()))
+
+
+class Decoder(nn.Module):
+    """Heads of a policy and of its value function.
+
+    Discrete: logits `(..., n)`. MultiDiscrete: a tuple of such. Box: a Normal
+    `(..., dims)` with a linear mean and a free log standard deviation within LOG_STD_BOUNDS.
+    """
+
+    def __init__(self, space: gymnasium.Space[Any], hidden_size: int) -> None:
+        super().__init__()
+        self.log_std: nn.Parameter | None = None
+        if isinstance(space, gymnasium.spaces.Discrete):
+            self.heads = [int(space.n)]
+        elif isinstance(space, gymnasium.spaces.MultiDiscrete):
+            self.heads = [int(n) for n in space.nvec.reshape(-1)]
+        elif isinstance(space, gymnasium.spaces.Box):
+            self.heads = [math.prod(space.shape)]
+            self.log_std = nn.Parameter(torch.zeros(self.heads[0]))
+        else:
+            raise TypeError(
+                f"actions must be Discrete, MultiDiscrete or Box, got {type(space).__name__}."
+            )
+        self.discrete = isinstance(space, gymnasium.spaces.Discrete)
+        self.actor = layer_init(nn.Linear(hidden_size, sum(self.heads)), 0.01)
+        self.critic = layer_init(nn.Linear(hidden_size, 1), 1.0)
+
+    def forward(self, hidden: Tensor) -> tuple[Logits, Tensor]:
+        """`(..., hidden)` to logits and values `(...)`."""
+        value = self.critic(hidden).squeeze(-1)
+        output = self.actor(hidden)
+        if self.log_std is not None:
+            std = self.log_std.clamp(*LOG_STD_BOUNDS).exp()
+            return Normal(output, std.expand_as(output), validate_args=False), value
+        return (output if self.discrete else output.split(self.heads, -1)), value
+
+
+class Policy(nn.Module):
+    """An encoder, a network with or without state, and a decoder.
+
+    The state is a tuple of tensors with the batch first; `()` for networks without one.
+    """
+
+    def __init__(self, encoder: nn.Module, network: nn.Module, decoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.network = network
+        self.decoder = decoder
+
+    def initial_state(self, batch: int, device: torch.device) -> State:
+        """The state of `batch` agents at the beginning of their episodes."""
+        state: State = self.network.initial_state(batch, device)  # type: ignore[operator]
+        return state
+
+    def forward_eval(self, observations: Tensor, state: State) -> tuple[Logits, Tensor, State]:
+        """One step of a batch of agents.
+
+        Args:
+            observations: `(batch, *obs)` in the environment's dtype.
+            state: of these agents; rows whose episode begins are already cleared.
+
+        Returns:
+            logits, values `(batch,)`, the state after the step.
+        """
+        hidden = self.encoder(observations)
+        hidden, state = self.network.forward_eval(hidden, state)  # type: ignore[operator]
+        logits, values = self.decoder(hidden)
+        return logits, values, state
+
+    def forward(self, observations: Tensor, state: State, starts: Tensor) -> tuple[Logits, Tensor]:
+        """Whole segments, for learning.
+
+        Args:
+            observations: `(segments, time, *obs)`.
+            state: before the first step, `(segments, ...)` each.
+            starts: `(segments, time)` bool, true where an episode begins.
+
+        Returns:
+            logits and values `(segments, time)`.
+        """
+        hidden = self.network(self.encoder(observations), state, starts)
+        logits, values = self.decoder(hidden)
+        return logits, values
+
+
+def make_policy(
+    config: PolicyConfig, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
+) -> Policy:
+    """The policy that `config` describes, for one agent's spaces."""
+    assert isinstance(observation_space, gymnasium.spaces.Box)
+    return Policy(
+        FlatEncoder(observation_space, config.hidden_size),
+        NETWORKS[config.network](config.hidden_size, config.num_layers),
+        Decoder(action_space, config.hidden_size),
+    )
+
+

@@ -1,0 +1,50 @@
+"""Episode statistics between two logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+class EpisodeStatistics:
+    """Means over what environments report in their infos.
+
+    An info is a dict; nested keys join with "/"; a number counts once, a sequence or an array of
+    numbers once per entry. Anything else is no statistic and is left out. `agent_id` names rows.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, infos: Iterable[Mapping[str, Any]]) -> None:
+        """Take up the infos of one step."""
+        for info in infos:
+            self._add(info, "")
+
+    def _add(self, info: Mapping[str, Any], prefix: str) -> None:
+        for key, value in info.items():
+            if key == "agent_id":
+                continue
+            if isinstance(value, Mapping):
+                self._add(value, f"{prefix}{key}/")
+            elif isinstance(value, (int, float, np.ndarray, np.generic, list, tuple)):
+                array = np.asarray(value)
+                if array.dtype.kind in "biuf" and array.size:
+                    name = f"{prefix}{key}"
+                    self._sums[name] = self._sums.get(name, 0.0) + float(array.sum())
+                    self._counts[name] = self._counts.get(name, 0) + array.size
+
+    def means(self) -> dict[str, float]:
+        """Mean of every statistic since the last call, and `n`, the episodes; then start anew.
+
+        Empty when nothing was reported: no value rather than 0.
+        """
+        means = {name: total / self._counts[name] for name, total in self._sums.items()}
+        if "episode_return" in self._counts:
+            means["n"] = self._counts["episode_return"]
+        self._sums.clear()
+        self._counts.clear()
+        return means

@@ -1,0 +1,220 @@
+"""`OceanEnv`: many copies of one C environment behind the PufferEnv interface."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from puffer_core import APIUsageError, PufferEnv
+
+from puffer_ocean.library import contract, load
+
+Array = npt.NDArray[Any]
+Info = dict[str, Any]
+
+
+class OceanEnv(PufferEnv):
+    """`num_envs` C environments that step in place on the rows of shared buffers.
+
+    Episodes restart in the same step. A step in which episodes end adds one columnar info:
+    `agent_id` (int64), `episode_return` (float64, raw rewards), `episode_length` (int64, agent
+    steps) and the environment's own log fields (float64), one entry per finished episode.
+
+    Results depend on `seed` and on an environment's index, not on `num_threads`.
+    """
+
+    logs_episodes = True
+
+    def __init__(
+        self,
+        name: str,
+        num_envs: int = 1,
+        num_threads: int = 1,
+        render_mode: str | None = "rgb_array",
+        buf: Mapping[str, Array] | None = None,
+        seed: int = 0,
+        **arguments: Any,
+    ) -> None:
+        """Create the environments; `reset` begins the first episodes.
+
+        Args:
+            name: a shipped environment, with or without `puffer_`.
+            num_envs: copies of it; each has its own random stream by (seed, index).
+            num_threads: threads that share the copies in `step`; the interpreter lock is free.
+            render_mode: None or "rgb_array".
+            buf: the vectorizer's buffers, as PufferEnv takes them.
+            seed: non-negative integer.
+            arguments: the environment's own keyword arguments, from its ARGS table.
+
+        Raises:
+            APIUsageError: unknown name or argument, value out of range.
+            ImportError: the environment is not built.
+        """
+        library = load(name)
+        values = library.check_arguments(arguments)
+        spec = library.describe(values)
+        if num_envs < 1 or num_threads < 1:
+            raise APIUsageError(
+                f"num_envs and num_threads must be at least 1, got {num_envs} and {num_threads}."
+            )
+        if render_mode not in (None, "rgb_array"):
+            raise APIUsageError(f"render_mode must be None or 'rgb_array', got {render_mode!r}.")
+        self.name = library.name
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.arguments = dict(zip(library.arguments, values, strict=True))
+        self.single_observation_space = spec.observation_space
+        self.single_action_space = spec.action_space
+        self.num_agents = num_envs * spec.num_agents
+        super().__init__(buf)
+
+        self._library = library
+        self._render_size = spec.render_size
+        self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
+        self._choices = None if not self._discrete else _choices(spec.action_space)
+        self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
+        self._vec = self._create(values, seed)
+        bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int)
+        self._ranges = [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
+
+    def _create(self, values: list[float], seed: int) -> Any:
+        ffi = contract()
+        arrays = {
+            "observations": self.observations,
+            "final_observations": self.final_observations,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "terminals": self.terminals,
+            "truncations": self.truncations,
+            "masks": self.masks,
+            "logs": self._logs,
+        }
+        buffers = ffi.new("puffer_buffers *")
+        self._views = {name: ffi.from_buffer(array) for name, array in arrays.items()}
+        for name, view in self._views.items():
+            field = dict(ffi.typeof("puffer_buffers").fields)[name].type
+            setattr(buffers, name, ffi.cast(field, view))
+        out = ffi.new("puffer_vec **")
+        error = self._library.functions.create(self.num_envs, values, buffers, _seed(seed), out)
+        if error != ffi.NULL:
+            raise APIUsageError(f"{self.name}: {ffi.string(error).decode()}")
+        return out[0]
+
+    def reset(self, seed: int | None = None) -> tuple[Array, list[Info]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: starts all random streams anew; None continues them.
+        """
+        if seed is not None:
+            self._library.functions.seed(self._open(), _seed(seed))
+        self._library.functions.reset(self._open(), 0, self.num_envs)
+        return self.observations, []
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
+        """Step every environment; ended ones are reset in the same step.
+
+        Args:
+            actions: `(num_agents,)` or `(num_agents, heads)` integers, or `(num_agents, dims)`
+                floats; floats outside the bounds are clipped by the environment.
+
+        Raises:
+            APIUsageError: wrong shape, a choice that does not exist, or a float that is not finite.
+        """
+        vec = self._open()
+        self._take(actions)
+        step = self._library.functions.step
+        if self._pool is None:
+            step(vec, 0, self.num_envs)
+        else:
+            pending = [self._pool.submit(step, vec, *bounds) for bounds in self._ranges[1:]]
+            step(vec, *self._ranges[0])
+            for future in pending:
+                future.result()
+        return self.observations, self.rewards, self.terminals, self.truncations, self._infos()
+
+    def _take(self, actions: Array) -> None:
+        if actions is not self.actions:
+            actions = np.asarray(actions)
+            if actions.shape != self.actions.shape:
+                raise APIUsageError(
+                    f"actions must have shape {self.actions.shape}, got {actions.shape}."
+                )
+            if self._discrete and actions.dtype.kind not in "iu":
+                raise APIUsageError(f"actions must be integers, got {actions.dtype}.")
+            self._check_range(actions)
+            self.actions[...] = actions
+        else:
+            self._check_range(actions)
+
+    def _check_range(self, actions: Array) -> None:
+        if self._choices is None:
+            if not np.isfinite(actions).all():
+                row = int(np.argwhere(~np.isfinite(actions))[0, 0])
+                raise APIUsageError(f"actions must be finite; agent {row} got {actions[row]}.")
+        elif actions.min() < 0 or (actions >= self._choices).any():
+            row = int(np.argwhere((actions < 0) | (actions >= self._choices))[0, 0])
+            raise APIUsageError(
+                f"actions must be in 0..n-1 for n = {self._choices}; agent {row} got {actions[row]}."
+            )
+
+    def _infos(self) -> list[Info]:
+        ended = np.flatnonzero(self.terminals | self.truncations)
+        if not ended.size:
+            return []
+        rows = self._logs[ended]
+        info = {
+            "agent_id": ended,
+            "episode_return": rows[:, 0],
+            "episode_length": rows[:, 1].astype(np.int64),
+        }
+        for column, field in enumerate(self._library.log_fields, 2):
+            info[field] = rows[:, column]
+        return [info]
+
+    def render(self, index: int = 0) -> npt.NDArray[np.uint8]:
+        """A picture of environment `index`: (height, width, 3) bytes. Opens no window."""
+        if not 0 <= index < self.num_envs:
+            raise APIUsageError(f"index must be in 0..{self.num_envs - 1}, got {index}.")
+        state = np.zeros(self._render_size, np.float32)
+        pointer = contract().from_buffer("float[]", state)
+        self._library.functions.render(self._open(), index, pointer)
+        renderer = importlib.import_module(f"puffer_ocean.envs.{self.name}.render")
+        picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments)
+        return picture
+
+    def close(self) -> None:
+        """Free the environments; calling it again does nothing."""
+        if getattr(self, "_vec", None) is None:
+            return
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._library.functions.close(self._vec)
+        self._vec = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _open(self) -> Any:
+        if self._vec is None:
+            raise APIUsageError(f"this {self.name} is closed; create a new one.")
+        return self._vec
+
+
+def _choices(space: gymnasium.Space[Any]) -> int | Array:
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return int(space.n)
+    assert isinstance(space, gymnasium.spaces.MultiDiscrete)
+    return space.nvec
+
+
+def _seed(seed: int) -> int:
+    if not 0 <= seed < 2**64:
+        raise APIUsageError(f"seed must be in 0..2**64 - 1, got {seed}.")
+    return int(seed)

@@ -1,0 +1,210 @@
+"""VecEnv: what every vectorizer promises, and the state that all of them keep."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from puffer_core.buffers import Buffers
+from puffer_core.env import PufferEnv
+from puffer_core.errors import APIUsageError
+from puffer_core.spaces import Space, joint_space
+from puffer_vector.actions import check_actions
+from puffer_vector.episodes import Episodes
+from puffer_vector.recipes import Facts
+from puffer_vector.seeds import expand_seeds
+
+Infos: TypeAlias = "list[dict[str, Any]]"
+Flags: TypeAlias = "NDArray[np.bool_]"
+Rewards: TypeAlias = "NDArray[np.float32]"
+Stepped: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos]"
+Received: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos, NDArray[np.int64], Flags]"
+
+
+class Batch(NamedTuple):
+    """Environments that are received and answered together."""
+
+    workers: range | list[int]  # who steps them; environments themselves without workers
+    rows: slice | NDArray[np.int64]  # where their agents stand among all
+    agent_ids: NDArray[np.int64]
+    data: Buffers  # views of the joint buffers, or copies of them
+
+
+class Reply(NamedTuple):
+    """A batch that answered."""
+
+    batch: Batch
+    infos: Infos
+    counted: Flags | None  # agents that acted in this step; None after a reset
+
+
+class VecEnv(ABC):
+    """Many environments behind one interface, in batches of `agents_per_batch` agents.
+
+    After `async_reset` every batch is in flight. `recv` returns the oldest batch in flight;
+    `send` answers the oldest batch received and not yet answered, which puts it in flight again.
+    Misuse raises `APIUsageError` and changes nothing.
+
+    An episode that ends is followed by the next one in the same step (SAME_STEP): the row holds
+    the first observation of the next episode, reward and flags of the ended one, and
+    `final_observations` its last observation.
+
+    Attributes:
+        driver_env: An environment to read attributes from.
+        single_observation_space: The `Box` of one agent's observation.
+        single_action_space: The space of one agent's action.
+        num_envs: Number of environments.
+        num_agents: Number of agents in all of them.
+        agents_per_batch: Number of agents that `recv` returns.
+        agent_ids: `(num_agents,)` int64, 0 to num_agents-1.
+        emulated: The environments are wrapped ones.
+        metadata: The environments' metadata, with `"autoreset_mode": "SAME_STEP"`.
+        final_observations: `(agents_per_batch, *obs)`, aligned with the rows of the last `recv`;
+            only rows with a terminal or truncation flag have a meaning.
+    """
+
+    driver_env: PufferEnv
+    final_observations: NDArray[Any]
+
+    def __init__(self, facts: Facts, num_envs: int, envs_per_batch: int, seeds: list[int]) -> None:
+        self._facts = facts
+        self.single_observation_space = facts.single_observation_space
+        self.single_action_space = facts.single_action_space
+        self.num_envs = num_envs
+        self.num_agents = num_envs * facts.num_agents
+        self.agents_per_batch = envs_per_batch * facts.num_agents
+        self.agent_ids: NDArray[np.int64] = np.arange(self.num_agents)
+        self.emulated = facts.emulated
+        self.metadata = {**facts.metadata, "autoreset_mode": "SAME_STEP"}
+        self._seeds = seeds
+        self._was_reset = False
+        self._closed = ""  # the reason, once it is closed
+        self._unanswered: deque[Batch] = deque()
+        self._episodes = None if facts.logs_episodes else Episodes(self.num_agents)
+
+    # Built on first use: for thousands of image observations the bounds take gigabytes.
+    @cached_property
+    def observation_space(self) -> Space:
+        """The joint space of a batch of observations."""
+        return joint_space(self.single_observation_space, self.agents_per_batch)
+
+    @cached_property
+    def action_space(self) -> Space:
+        """The joint space of a batch of actions."""
+        return joint_space(self.single_action_space, self.agents_per_batch)
+
+    def async_reset(self, seed: int | Sequence[int] | None = None) -> None:
+        """Begin new episodes everywhere and put all batches in flight; what was, is dropped.
+
+        Args:
+            seed: Environment i is reset with `seed + i`, or with entry i of a list of `num_envs`.
+                None means the seed given to `make` the first time, and later continues the
+                environments' random streams.
+        """
+        self._check_open()
+        if seed is None:
+            seeds = None if self._was_reset else self._seeds
+        else:
+            seeds = expand_seeds(seed, self.num_envs)
+        self._unanswered.clear()
+        if self._episodes is not None:
+            self._episodes.clear()
+        self._launch_reset(seeds)
+        self._was_reset = True
+
+    def recv(self) -> Received:
+        """Wait for the oldest batch in flight.
+
+        Returns:
+            With N = `agents_per_batch`: observations `(N, *obs)`, rewards `(N,)` float32,
+            terminals, truncations `(N,)` bool, infos (a list of dicts), agent_ids `(N,)` int64,
+            masks `(N,)` bool. The arrays are live: they change after the `send` that answers
+            them. Episodes that ended are described by one dict at the end of infos, with aligned
+            arrays `agent_id`, `episode_return` (raw rewards), `episode_length`.
+
+        Raises:
+            APIUsageError: Nothing is in flight.
+        """
+        self._check_open()
+        reply = self._collect()
+        if reply is None:
+            call = "send(actions)" if self._unanswered else "reset() or async_reset()"
+            raise APIUsageError(f"recv: no batch is in flight, call {call} first.")
+        batch, infos, counted = reply
+        data = batch.data
+        if self._episodes is not None and counted is not None:
+            ends = data["terminals"] | data["truncations"]
+            ended = self._episodes.update(batch.rows, data["rewards"], ends, counted)
+            if ended is not None:
+                infos.append(ended)
+        self._unanswered.append(batch)
+        self.final_observations = data["final_observations"]
+        return (
+            data["observations"],
+            data["rewards"],
+            data["terminals"],
+            data["truncations"],
+            infos,
+            batch.agent_ids,
+            data["masks"],
+        )
+
+    def send(self, actions: object) -> None:
+        """Answer the oldest batch that was received and not yet answered.
+
+        Args:
+            actions: An array, a tensor on the CPU, or a list, one row an agent of that batch.
+                `Discrete`: integers `(N,)` or `(N, 1)`; `MultiDiscrete`: integers `(N, K)`;
+                `Box`: numbers `(N, *box)`, clipped to the bounds.
+
+        Raises:
+            APIUsageError: Nothing to answer, or wrong actions.
+        """
+        self._check_open()
+        if not self._unanswered:
+            raise APIUsageError("send: no batch waits for actions, call recv() or reset() first.")
+        checked = check_actions(actions, self.single_action_space, self.agents_per_batch)
+        self._launch_step(self._unanswered.popleft(), checked)
+
+    def reset(self, seed: int | Sequence[int] | None = None) -> tuple[NDArray[Any], Infos]:
+        """Begin new episodes everywhere and return the first batch's (observations, infos)."""
+        self.async_reset(seed)
+        observations, _, _, _, infos, _, _ = self.recv()
+        return observations, infos
+
+    def step(self, actions: object) -> Stepped:
+        """Send actions and receive: (observations, rewards, terminals, truncations, infos)."""
+        self.send(actions)
+        return self.recv()[:5]
+
+    def close(self) -> None:
+        """Close all environments; a second call does nothing."""
+        if not self._closed:
+            self._closed = "it was closed"
+            self._stop()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise APIUsageError(f"This vectorizer cannot be used any more: {self._closed}.")
+
+    @abstractmethod
+    def _launch_reset(self, seeds: list[int] | None) -> None:
+        """Reset all environments and put all batches in flight."""
+
+    @abstractmethod
+    def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
+        """Write a batch's actions and put it in flight."""
+
+    @abstractmethod
+    def _collect(self) -> Reply | None:
+        """Take the oldest batch out of flight; None if there is none."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Free everything."""

@@ -1,0 +1,157 @@
+"""EnvGroup: environments stepping in order on neighbouring rows of the same buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from puffer_core.buffers import Buffers, rows
+from puffer_core.env import PufferEnv
+from puffer_core.errors import APIUsageError
+from puffer_vector.recipes import Facts, Recipe
+
+WRITTEN = ("observations", "rewards", "terminals", "truncations", "masks")
+
+
+class EnvGroup:
+    """The environments of one process.
+
+    Attributes:
+        envs: The environments built so far.
+        current: Global index of the environment at work, for messages about its errors.
+    """
+
+    def __init__(self, facts: Facts, buffers: Buffers, first_env: int = 0) -> None:
+        """Prepare for environments on `buffers`.
+
+        Args:
+            facts: What every environment must look like.
+            buffers: The rows of this group, `facts.num_agents` for each environment.
+            first_env: Global index of the group's first environment.
+        """
+        self.envs: list[PufferEnv] = []
+        self.current = first_env
+        self._facts = facts
+        self._buffers = buffers
+        self._first_env = first_env
+        self._views: list[Buffers] = []
+
+    def build(self, recipe: Recipe, seed: int) -> None:
+        """Build the next environment on its rows.
+
+        Raises:
+            APIUsageError: It ignores the buffers it is given, or differs from the others.
+        """
+        index = len(self.envs)
+        self.current = self._first_env + index
+        agents = self._facts.num_agents
+        view = rows(self._buffers, index * agents, (index + 1) * agents)
+        self.adopt(recipe.build(view, seed), view)
+
+    def adopt(self, env: PufferEnv, view: Buffers) -> None:
+        """Take over an environment that lives on `view`."""
+        self.envs.append(env)  # before the checks: close() must reach it
+        self._views.append(view)
+        self._facts.check(env)
+        _check_bound(env, view)
+
+    def reset(self, seeds: Sequence[int] | None) -> list[dict[str, Any]]:
+        """Begin new episodes in all environments.
+
+        Args:
+            seeds: One per environment; None continues their random streams.
+
+        Returns:
+            The infos that are not empty, in order of the environments.
+        """
+        for name in WRITTEN[1:]:
+            self._buffers[name].fill(name == "masks")
+        infos: list[dict[str, Any]] = []
+        for i, (env, view) in enumerate(zip(self.envs, self._views, strict=True)):
+            self.current = self._first_env + i
+            # Without a seed no argument at all: users write reset(self, seed=0) as well.
+            result = env.reset() if seeds is None else env.reset(seeds[i])
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise APIUsageError(
+                    f"{type(env).__name__}.reset must return (observations, infos), got "
+                    f"{result!r:.80}."
+                )
+            infos += self._infos(i, result[1])
+            _check_bound(env, view)
+        return infos
+
+    def step(self) -> list[dict[str, Any]]:
+        """Step all environments with the actions in the buffers, and reset those that ended.
+
+        Returns:
+            The infos that are not empty, in order of the environments.
+        """
+        infos: list[dict[str, Any]] = []
+        for i, (env, view) in enumerate(zip(self.envs, self._views, strict=True)):
+            self.current = self._first_env + i
+            result = env.step(view["actions"])
+            if len(result) != 5:
+                raise APIUsageError(
+                    f"{type(env).__name__}.step must return (observations, rewards, terminals, "
+                    f"truncations, infos), got {len(result)} values."
+                )
+            _check_bound(env, view)
+            if result[4]:
+                infos += self._infos(i, result[4])
+            if env.emulated and env.done:  # native environments reset themselves
+                infos += self._infos(i, _reset_in_step(env, view))
+        return infos
+
+    def close(self) -> None:
+        """Close all environments, even if one of them raises; then raise the first error."""
+        errors = []
+        for env in self.envs:
+            try:
+                env.close()
+            except Exception as error:
+                errors.append(error)
+        self.envs.clear()
+        if errors:
+            raise errors[0]
+
+    def _infos(self, index: int, infos: object) -> list[dict[str, Any]]:
+        """Return an environment's infos as a list, with global agent ids in the statistics."""
+        if isinstance(infos, dict):
+            infos = [infos]
+        if not isinstance(infos, (list, tuple)):
+            raise APIUsageError(
+                f"{type(self.envs[index]).__name__}: infos must be a list of dicts, got "
+                f"{infos!r:.80}."
+            )
+        first_row = (self._first_env + index) * self._facts.num_agents
+        if not (self._facts.logs_episodes and first_row):
+            return [info for info in infos if info]
+        return [
+            {**info, "agent_id": info["agent_id"] + first_row} if "agent_id" in info else info
+            for info in infos
+            if info
+        ]
+
+
+def _reset_in_step(env: PufferEnv, view: Buffers) -> object:
+    """Keep the last observation, begin the next episode, and return the info of that reset."""
+    np.copyto(view["final_observations"], view["observations"])
+    kept = {name: view[name].copy() for name in WRITTEN[1:]}
+    _, info = env.reset()
+    for name, values in kept.items():  # reward and flags stay those of the ended episode
+        np.copyto(view[name], values)
+    return info
+
+
+def _check_bound(env: PufferEnv, view: Buffers) -> None:
+    """Refuse an environment that writes anywhere else than into its rows."""
+    for name in WRITTEN:
+        array = getattr(env, name)
+        if array is not view[name] and not np.may_share_memory(array, view[name]):
+            raise APIUsageError(
+                f"{type(env).__name__}.{name} is not the buffer that the vectorizer gave it. Its "
+                "constructor must pass buf to super().__init__(buf), and its methods must write "
+                f"in place (self.{name}[:] = ...) and never rebind self.{name}."
+            )

@@ -1,0 +1,244 @@
+"""Multiprocessing: environments in worker processes that write into shared memory."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import multiprocessing
+import selectors
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.context import BaseContext
+from typing import Any, NoReturn
+
+import cloudpickle  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+
+from puffer_core.buffers import fill, rows
+from puffer_core.errors import APIUsageError
+from puffer_vector.base import Batch, Infos, Reply, VecEnv
+from puffer_vector.errors import WorkerError
+from puffer_vector.plan import plan_workers
+from puffer_vector.processes import Worker, how_it_ended, start_worker, stop_workers
+from puffer_vector.recipes import Facts, Recipe, make_recipes
+from puffer_vector.seeds import expand_seeds
+from puffer_vector.worker import view_shared
+
+
+class Multiprocessing(VecEnv):
+    """Environments in worker processes, `num_envs / num_workers` neighbours in each.
+
+    Three ways to synchronise: all at once (`batch_size = num_envs`); contiguous blocks of workers
+    in fixed order, as views of shared memory (`zero_copy=True`); first come, copied
+    (`zero_copy=False`). An additional environment is built in this process first and closed
+    again, to learn the size of the buffers; `driver_env` is that one.
+
+    A worker that raises, exits, is killed or is late (`timeout`) becomes one `WorkerError`; the
+    others are stopped then. Workers end with their parent, however it ends.
+    """
+
+    def __init__(
+        self,
+        env_creators: object,
+        env_args: object = None,
+        env_kwargs: object = None,
+        num_envs: int = 1,
+        seed: object = 0,
+        num_workers: int | None = None,
+        batch_size: int | None = None,
+        zero_copy: bool = True,
+        timeout: float | None = None,
+        context: str | BaseContext | None = None,
+    ) -> None:
+        """Start the workers and wait until all environments are built.
+
+        Args:
+            env_creators: As in `make`; creators travel by value, lambdas included.
+            env_args: As in `make`.
+            env_kwargs: As in `make`.
+            num_envs: Number of environments.
+            seed: As in `make`.
+            num_workers: Number of processes, a divisor of `num_envs`. None: as many as fit the
+                CPUs this process may use.
+            batch_size: Environments per `recv`, a multiple of those of a worker; None: all.
+                With `zero_copy` it must divide `num_envs`.
+            zero_copy: Whether batches smaller than `num_envs` are fixed blocks (True) or the
+                workers that answer first (False; the one case without reproducible order).
+            timeout: Seconds to wait for a worker's answer; None: no limit.
+            context: Start method or multiprocessing context. None: "forkserver" where it exists,
+                else "spawn".
+
+        Raises:
+            APIUsageError: Arguments that do not fit each other.
+            WorkerError: A worker failed to start.
+        """
+        recipes = make_recipes(env_creators, env_args, env_kwargs, num_envs)
+        num_workers, batch_size = plan_workers(len(recipes), num_workers, batch_size, zero_copy)
+        seeds = expand_seeds(seed, len(recipes))
+        ctx = _context(context)
+        self.driver_env = recipes[0].probe(seeds[0])
+        facts = Facts.of(self.driver_env)
+        super().__init__(facts, len(recipes), batch_size, seeds)
+        self._timeout = timeout
+        fields = facts.layout(self.num_envs)
+        shared = {
+            name: ctx.RawArray(ctypes.c_byte, int(np.prod(field.shape)) * field.dtype.itemsize)
+            for name, field in fields.items()
+        }
+        self._buffers = view_shared(shared, fields)
+        fill(self._buffers, fields)
+        self.final_observations = self._buffers["final_observations"]
+
+        self._workers: list[Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self._finalizer = weakref.finalize(self, stop_workers, self._workers, self._selector)
+        self._steps = [-1] * num_workers  # since the reset, which is 0; -1 while building
+        self._busy: set[int] = set()
+        self._answers: dict[int, Infos] = {}  # of idle workers, in order of arrival
+        for envs in np.split(np.arange(self.num_envs), num_workers):
+            first, stop = int(envs[0]), int(envs[-1]) + 1
+            payload = _pack(facts, recipes[first:stop])
+            arguments = (shared, payload, self.num_envs, first, seeds[first:stop])
+            self._workers.append(start_worker(ctx, arguments, range(first, stop)))
+            self._watch(len(self._workers) - 1)
+        while self._busy:
+            self._wait()
+        self._answers.clear()
+
+        per_batch = batch_size // (self.num_envs // num_workers)
+        self._fixed = zero_copy or batch_size == self.num_envs
+        self._workers_per_batch = per_batch
+        starts = range(0, num_workers, per_batch) if self._fixed else ()
+        self._blocks = [self._block(range(start, start + per_batch)) for start in starts]
+        self._in_flight: deque[Batch] = deque()  # only of fixed blocks
+
+    def _watch(self, index: int) -> None:
+        worker = self._workers[index]
+        for source in (worker.pipe, worker.process.sentinel):
+            self._selector.register(source, selectors.EVENT_READ, index)
+        self._busy.add(index)
+
+    def _rows(self, workers: Sequence[int]) -> slice:
+        agents = self._facts.num_agents
+        first, last = self._workers[workers[0]].envs, self._workers[workers[-1]].envs
+        return slice(first.start * agents, last.stop * agents)
+
+    def _block(self, workers: range) -> Batch:
+        span = self._rows(workers)
+        data = rows(self._buffers, span.start, span.stop)
+        return Batch(workers, span, self.agent_ids[span], data)
+
+    def _launch_reset(self, seeds: list[int] | None) -> None:
+        while self._busy:
+            self._wait()
+        self._answers.clear()
+        for index, worker in enumerate(self._workers):
+            self._steps[index] = 0
+            own = None if seeds is None else seeds[worker.envs.start : worker.envs.stop]
+            self._command(index, "reset", own)
+        self._in_flight = deque(self._blocks)
+
+    def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
+        if self._fixed:
+            np.copyto(batch.data["actions"], actions, casting="unsafe")  # checked by send
+            self._in_flight.append(batch)
+        else:
+            self._buffers["actions"][batch.rows] = actions
+        for index in batch.workers:
+            self._steps[index] += 1
+            self._command(index, "step", None)
+
+    def _collect(self) -> Reply | None:
+        if not self._fixed:
+            return self._collect_first()
+        if not self._in_flight:
+            return None
+        batch = self._in_flight.popleft()
+        missing = [index for index in batch.workers if index not in self._answers]
+        while missing:
+            self._wait()
+            missing = [index for index in missing if index not in self._answers]
+        infos = [info for index in batch.workers for info in self._answers.pop(index)]
+        stepped = self._steps[batch.workers[0]] > 0
+        return Reply(batch, infos, batch.data["masks"] if stepped else None)
+
+    def _collect_first(self) -> Reply | None:
+        if len(self._busy) + len(self._answers) < self._workers_per_batch:
+            return None
+        while len(self._answers) < self._workers_per_batch:
+            self._wait()
+        workers = list(itertools.islice(self._answers, self._workers_per_batch))
+        infos = [info for index in workers for info in self._answers.pop(index)]
+        spans = [self._rows([index]) for index in workers]
+        ids = np.concatenate([self.agent_ids[span] for span in spans])
+        data = {name: buffer[ids] for name, buffer in self._buffers.items() if name != "actions"}
+        agents_per_worker = len(ids) // len(workers)
+        stepped = np.repeat([self._steps[index] > 0 for index in workers], agents_per_worker)
+        return Reply(Batch(workers, ids, ids, data), infos, data["masks"] & stepped)
+
+    def _command(self, index: int, command: str, argument: object) -> None:
+        self._busy.add(index)
+        try:
+            self._workers[index].pipe.send((command, argument))
+        except OSError:
+            self._fail(index, how_it_ended(self._workers[index]))
+
+    def _wait(self) -> None:
+        """Wait until a worker answers, and take its answer."""
+        ready = self._selector.select(self._timeout)
+        if not ready:
+            self._fail(min(self._busy), f"did not answer within {self._timeout} s")
+        for key, _ in ready:
+            if key.data not in self._answers:  # pipe and sentinel may both be ready
+                self._receive(key.data)
+
+    def _receive(self, index: int) -> None:
+        worker = self._workers[index]
+        try:
+            # The sentinel may be ready while the last words still wait in the pipe.
+            if not worker.pipe.poll():
+                raise EOFError
+            status, answer = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._fail(index, how_it_ended(worker))
+        except Exception as error:
+            self._fail(index, f"sent infos that cannot be read ({error!r})")
+        if status == "error":
+            env, text = answer
+            self._fail(index, f"raised an error in environment {env}", f":\n\n{text}")
+        self._busy.discard(index)
+        self._answers[index] = answer
+
+    def _fail(self, index: int, what: str, details: str = "") -> NoReturn:
+        steps, envs = self._steps[index], self._workers[index].envs
+        when = f"step {steps}" if steps > 0 else "reset" if steps == 0 else "construction"
+        message = f"worker {index} (environments {envs[0]} to {envs[-1]}) {what} during {when}"
+        self._closed = message
+        self._stop()
+        raise WorkerError(message[0].upper() + message[1:] + (details or "."))
+
+    def _stop(self) -> None:
+        self._finalizer()
+
+
+def _context(context: str | BaseContext | None) -> BaseContext:
+    methods = multiprocessing.get_all_start_methods()
+    if isinstance(context, BaseContext):
+        return context
+    if context is None:
+        # Not fork: it copies the locks of threads that the parent runs, torch's among them.
+        context = "forkserver" if "forkserver" in methods else "spawn"
+    if context not in methods:
+        raise APIUsageError(f"context must be one of {', '.join(methods)}, got {context!r}.")
+    return multiprocessing.get_context(context)
+
+
+def _pack(facts: Facts, recipes: Sequence[Recipe]) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps((facts, list(recipes))))
+    except Exception as error:
+        raise APIUsageError(
+            f"The creators and their arguments must be picklable to reach the workers: {error}"
+        ) from error

@@ -1,0 +1,91 @@
+"""Start worker processes, tell how they ended, and leave none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing.context import BaseContext
+from typing import Any, NamedTuple
+
+from puffer_vector.worker import ONE_THREAD, Pipe, run_worker
+
+GRACE = 3.0  # seconds that a worker gets to finish its step and close its environments
+
+
+class Worker(NamedTuple):
+    """A worker process as the parent sees it."""
+
+    process: Any  # the class depends on the start method
+    pipe: Pipe
+    envs: range  # global indices of its environments
+
+
+def start_worker(context: BaseContext, arguments: tuple[Any, ...], envs: range) -> Worker:
+    """Start a process that runs `run_worker(pipe, *arguments)`."""
+    ours, theirs = context.Pipe()
+    with _clean_start():
+        process = context.Process(  # type: ignore[attr-defined]
+            target=run_worker,
+            args=(theirs, *arguments),
+            name=f"puffer-envs-{envs[0]}-{envs[-1]}",
+            daemon=True,
+        )
+        process.start()
+    theirs.close()  # so that the worker's death ends the pipe
+    return Worker(process, ours, envs)
+
+
+def how_it_ended(worker: Worker) -> str:
+    """Say how a worker ended, for a message."""
+    worker.process.join(GRACE)
+    code = worker.process.exitcode
+    if code is None:
+        return "closed its pipe"
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"exited with code {code}"
+
+
+def stop_workers(workers: list[Worker], selector: selectors.BaseSelector) -> None:
+    """Ask all workers to close, and make those end that do not within `GRACE` seconds."""
+    selector.close()
+    for worker in workers:
+        with contextlib.suppress(OSError):
+            worker.pipe.send(("close", None))
+    deadline = time.monotonic() + GRACE
+    for worker in workers:
+        worker.process.join(max(0.0, deadline - time.monotonic()))
+        for end in (worker.process.terminate, worker.process.kill):
+            if worker.process.is_alive():
+                end()
+                worker.process.join(1.0)
+        worker.pipe.close()
+        with contextlib.suppress(ValueError):  # not even SIGKILL ended it
+            worker.process.close()
+    workers.clear()
+
+
+@contextlib.contextmanager
+def _clean_start() -> Iterator[None]:
+    """Start processes with one thread each, and without running the user's script in them.
+
+    `multiprocessing` imports the main script again in every process, which is why scripts need
+    an `if __name__ == "__main__"`. Our creators travel by value, so that nothing in a worker
+    needs the script.
+    """
+    main = sys.modules["__main__"]
+    hidden = {name: main.__dict__[name] for name in ("__spec__", "__file__") if hasattr(main, name)}
+    missing = [name for name in ONE_THREAD if name not in os.environ]
+    try:
+        main.__dict__.update(dict.fromkeys(hidden))
+        os.environ.update({name: ONE_THREAD[name] for name in missing})
+        yield
+    finally:
+        main.__dict__.update(hidden)
+        for name in missing:
+            os.environ.pop(name, None)

@@ -1,0 +1,99 @@
+"""The worker process: a group of environments that obeys one pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from multiprocessing import connection, parent_process
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from puffer_core.buffers import Buffers, Field, rows
+from puffer_vector.group import EnvGroup
+from puffer_vector.recipes import Facts, Recipe
+
+Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
+Pipe: TypeAlias = "connection.Connection[Any, Any]"
+
+# Many workers share the cores; a pool of threads in each would only fight.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+def view_shared(shared: Shared, fields: Mapping[str, Field]) -> Buffers:
+    """View blocks of shared memory as the buffers that `fields` describes."""
+    buffers: Buffers = {}
+    for name, field in fields.items():
+        count = int(np.prod(field.shape, dtype=np.int64))
+        flat: NDArray[Any] = np.frombuffer(memoryview(shared[name]), dtype=field.dtype, count=count)
+        buffers[name] = flat.reshape(field.shape)
+    return buffers
+
+
+def run_worker(
+    pipe: Pipe, shared: Shared, payload: bytes, num_envs: int, first_env: int, seeds: list[int]
+) -> None:
+    """Build environments and step them until the parent closes the pipe or dies.
+
+    The parent sends `("step", None)`, `("reset", seeds)` or `("close", None)`, and gets
+    `("ok", infos)` for the start, every step and every reset, or once
+    `("error", (environment index, traceback))`.
+
+    Args:
+        pipe: This end of the duplex pipe.
+        shared: Shared memory of the joint buffers.
+        payload: The facts and this worker's recipes, pickled by value.
+        num_envs: Number of environments of all workers.
+        first_env: Global index of this worker's first environment.
+        seeds: The seeds of this worker's environments.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+    group = None
+    try:
+        facts, recipes = _unpack(payload)
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)
+        first_row = first_env * facts.num_agents
+        last_row = first_row + len(recipes) * facts.num_agents
+        buffers = view_shared(shared, facts.layout(num_envs))
+        group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
+        for recipe, seed in zip(recipes, seeds, strict=True):
+            group.build(recipe, seed)
+        pipe.send(("ok", []))
+        while True:
+            command, argument = pipe.recv()
+            if command == "close":
+                break
+            infos = group.step() if command == "step" else group.reset(argument)
+            pipe.send(("ok", infos))
+    except BaseException:  # also SystemExit: the parent must hear about it
+        env = first_env if group is None else group.current
+        with contextlib.suppress(OSError):  # the parent may be gone
+            pipe.send(("error", (env, traceback.format_exc())))
+    finally:
+        if group is not None:
+            group.close()
+
+
+def _unpack(payload: bytes) -> tuple[Facts, list[Recipe]]:
+    facts, recipes = pickle.loads(payload)  # made by cloudpickle, in the parent, a moment ago
+    return facts, recipes
+
+
+def _die_with_parent() -> None:
+    """Exit as soon as the parent is gone, even in the middle of a step that never ends."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
