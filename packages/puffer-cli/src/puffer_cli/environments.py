@@ -86,10 +86,11 @@ class OceanEnvironment:
 
     @property
     def ini_files(self) -> list[Path]:
-        """The environment's own config.ini."""
+        """The environment's own config.ini, if it has one."""
         from puffer_ocean import config_path
 
-        return [config_path(self.name)]
+        own = config_path(self.name)
+        return [own] if own.exists() else []
 
     def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
         """Values of `num_envs` and of every argument that the C source declares.

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import configparser
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from puffer_core.errors import APIUsageError
+
+from puffer_cli.command_line import plain_key
 
 COMMAND_LINE = "command line"
 TOP = "base"  # the ini section of keys without a section
@@ -44,7 +46,7 @@ def read_ini(path: Path) -> Layer:
         inline_comment_prefixes=(";", "#"),
         default_section="",  # no section is special; [DEFAULT] is unknown like any other
     )
-    parser.optionxform = _key  # type: ignore[assignment]
+    parser.optionxform = plain_key  # type: ignore[assignment]
     try:
         with path.open(encoding="utf-8") as file:
             parser.read_file(file, str(path))
@@ -56,38 +58,6 @@ def read_ini(path: Path) -> Layer:
         for key, value in parser.items(section)
     }
     return Layer(str(path), values)
-
-
-def split_command_line(arguments: Sequence[str]) -> tuple[list[str], Layer]:
-    """Separate `--section.key` options from the rest of a command line.
-
-    Forms: `--section.key value`, `--section.key=value`, and for switches `--section.key` and
-    `--no-section.key`. The last of two equal keys counts.
-
-    Returns:
-        The other arguments in order, and the layer.
-    """
-    rest: list[str] = []
-    values: dict[str, Any] = {}
-    pending = list(arguments)
-    while pending:
-        token = pending.pop(0)
-        name, equals, text = token.partition("=")
-        if not name.startswith("--") or "." not in name:
-            rest.append(token)
-            continue
-        name = _key(name.removeprefix("--"))
-        if name.startswith("no_"):
-            if equals:
-                raise APIUsageError(f"{token}: a --no- switch takes no value.")
-            values[name.removeprefix("no_")] = False
-        elif equals:
-            values[name] = text
-        elif pending and not pending[0].startswith("--"):
-            values[name] = pending.pop(0)
-        else:
-            values[name] = True
-    return rest, Layer(COMMAND_LINE, values)
 
 
 def read_run(path: Path) -> tuple[str, Layer]:
@@ -104,7 +74,3 @@ def read_run(path: Path) -> tuple[str, Layer]:
         reason = f"{type(error).__name__}: {error}"
         raise APIUsageError(f"{path} is no configuration of a run ({reason}).") from error
     return str(name), Layer(str(path), values)
-
-
-def _key(text: str) -> str:
-    return text.strip().replace("-", "_")

@@ -112,11 +112,11 @@ def make_vecenv(config: Config) -> VecEnv:
 
 def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
     """`config` with at least `episodes` agents, the same environment, and another seed."""
-    agents = find(config.train.env).agents(config.env)
+    environment = find(config.train.env)
     changed = config.model_copy(deep=True)
     changed.train.seed = seed
-    instances = -(-episodes // agents)
-    if "num_envs" in changed.env:  # copies in one instance
+    instances = -(-episodes // environment.agents(config.env))
+    if environment.native:  # copies in one instance
         changed.env["num_envs"], changed.vec.num_envs = instances, 0
         changed.vec.backend, changed.vec.num_workers = "native", 0
     else:

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from puffer_core import APIUsageError as APIUsageError
     from puffer_core import PufferEnv as PufferEnv
 
-_CORE = ("APIUsageError", "PufferEnv")
-
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that `import pufferlib` costs next to nothing."""
-    if name in _CORE:
+    """Import names and submodules on first use, so that `import pufferlib` costs nothing."""
+    if name in ("APIUsageError", "PufferEnv"):
         return getattr(importlib.import_module("puffer_core"), name)
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f"pufferlib.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"pufferlib.{name}":
+                raise
     raise AttributeError(f"module 'pufferlib' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_CORE])

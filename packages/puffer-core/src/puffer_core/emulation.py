@@ -57,7 +57,9 @@ class GymnasiumPufferEnv(PufferEnv):
         """
         self.env = _make_env(env, env_creator, env_args or (), env_kwargs or {})
         self.metadata = dict(self.env.metadata)
-        self.single_observation_space = _flat_observation_space(self.env.observation_space)
+        space = self.env.observation_space
+        self._discrete = space if isinstance(space, gymnasium.spaces.Discrete) else None
+        self.single_observation_space = _flat_observation_space(space)
         self.single_action_space, self._decode = action_decoder(self.env.action_space)
         self.num_agents = 1
         super().__init__(buf)
@@ -152,10 +154,11 @@ class GymnasiumPufferEnv(PufferEnv):
         self.env.close()
 
     def _write(self, observation: Any) -> None:
-        space = self.env.observation_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            if not space.start <= observation < space.start + space.n:
-                raise APIUsageError(f"observation: expected a value of {space}, got {observation}.")
+        if self._discrete is not None:
+            if not self._discrete.contains(observation):
+                raise APIUsageError(
+                    f"observation: expected a value of {self._discrete}, got {observation!r:.80}."
+                )
             observation = np.reshape(observation, (1,))
         copy_checked(self._row, observation, "observation")
 

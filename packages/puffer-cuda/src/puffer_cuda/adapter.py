@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributions import Normal
 
 from puffer_cuda.networks import State
 from puffer_cuda.sampling import Logits
@@ -49,10 +50,10 @@ class PolicyAdapter:
         return _unflatten(logits, shape), values.view(shape)
 
 
-def _unflatten(logits: Any, shape: torch.Size) -> Logits:
+def _unflatten(logits: Logits, shape: torch.Size) -> Logits:
     if isinstance(logits, Tensor):
-        return logits.unflatten(0, shape)
-    if isinstance(logits, torch.distributions.Normal):
-        mean, std = logits.loc.unflatten(0, shape), logits.scale.unflatten(0, shape)
-        return torch.distributions.Normal(mean, std, validate_args=False)
-    return tuple(head.unflatten(0, shape) for head in logits)
+        return logits.view(*shape, -1)
+    if isinstance(logits, Normal):
+        mean, std = logits.loc.view(*shape, -1), logits.scale.view(*shape, -1)
+        return Normal(mean, std, validate_args=False)
+    return tuple(head.view(*shape, -1) for head in logits)

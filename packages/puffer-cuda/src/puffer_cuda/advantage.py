@@ -52,5 +52,5 @@ def advantages(
     trace = gamma * gae_lambda * ratios.clamp(max=c_clip)
     trace = trace.masked_fill(terminals | truncations, 0)
     # Time first and backwards, so that each step of the recursion reads contiguous memory.
-    backwards = [x.t().flip(0).contiguous()[None] for x in (trace, delta)]
-    return sequential_scan(*backwards, torch.zeros_like(delta[:, 0])[None])[0].flip(0).t()
+    trace, delta = (x.t().flip(0)[None] for x in (trace, delta))
+    return sequential_scan(trace, delta, torch.zeros_like(delta[:, 0]))[0].flip(0).t()

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from puffer_core import APIUsageError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from puffer_core import APIUsageError
 from puffer_cuda.adapter import PolicyAdapter
 
 FORMAT = 1

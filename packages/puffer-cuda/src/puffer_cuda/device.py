@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import torch
+
 from puffer_core import APIUsageError
 
 

@@ -70,9 +70,7 @@ def ppo_loss(
     log_ratios = log_probs - old_log_probs
     ratios = log_ratios.exp()
     scaled = weights * normalize(advantages, mask)
-    surrogate = torch.max(
-        -scaled * ratios, -scaled * ratios.clamp(1 - clip_coef, 1 + clip_coef)
-    )
+    surrogate = torch.max(-scaled * ratios, -scaled * ratios.clamp(1 - clip_coef, 1 + clip_coef))
     returns = advantages + old_values
     clipped_values = old_values + (values - old_values).clamp(-vf_clip_coef, vf_clip_coef)
     value_error = torch.max((values - returns).square(), (clipped_values - returns).square())

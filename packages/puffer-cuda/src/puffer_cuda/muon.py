@@ -22,7 +22,8 @@ def orthogonalize(matrix: Tensor) -> Tensor:
     """The nearly orthogonal factor of `matrix` (..., rows, columns): singular values near 1."""
     wide = matrix.shape[-2] <= matrix.shape[-1]
     x = matrix if wide else matrix.mT
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    norm: Tensor = torch.linalg.norm(x, dim=(-2, -1), keepdim=True)
+    x = x / norm.clamp(min=1e-7)
     for a, b, c in COEFFICIENTS:
         gram = x @ x.mT
         x = a * x + (b * gram + c * (gram @ gram)) @ x

@@ -70,7 +70,7 @@ class MinGRULayer(nn.Module):
         return torch.lerp(x, state, highway), state
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> Tensor:
-        """A segment: x `(segments, time, hidden)`, state `(segments, hidden)`, starts as in MinGRU."""
+        """A segment: x `(segments, time, hidden)`, state `(segments, hidden)`."""
         candidate, gate, highway = self.gates(x)
         keep = (1 - gate) * ~starts[..., None]
         return torch.lerp(x, linear_scan(keep, gate * candidate, state), highway)
@@ -82,16 +82,18 @@ class MinGRU(nn.Module):
     def __init__(self, hidden_size: int, num_layers: int) -> None:
         super().__init__()
         self.hidden_size = hidden_size
+        self.num_layers = num_layers
         self.layers = nn.ModuleList(MinGRULayer(hidden_size) for _ in range(num_layers))
 
     def initial_state(self, batch: int, device: torch.device) -> State:
         """Zeros: what an episode begins with."""
-        return (torch.zeros(batch, len(self.layers), self.hidden_size, device=device),)
+        return (torch.zeros(batch, self.num_layers, self.hidden_size, device=device),)
 
     def forward_eval(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step; the caller has cleared the state of rows whose episode begins."""
         states = []
         for index, layer in enumerate(self.layers):
+            assert isinstance(layer, MinGRULayer)
             x, new = layer.forward_eval(x, state[0][:, index])
             states.append(new)
         return x, (torch.stack(states, 1),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from puffer_core import APIUsageError
-
 from puffer_cuda.config import TrainConfig
 
 AUTO_MINIBATCH = 8192

@@ -115,7 +115,9 @@ class Policy(nn.Module):
 
 
 def make_policy(
-    config: PolicyConfig, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
+    config: PolicyConfig,
+    observation_space: gymnasium.Space[Any],
+    action_space: gymnasium.Space[Any],
 ) -> Policy:
     """The policy that `config` describes, for one agent's spaces."""
     assert isinstance(observation_space, gymnasium.spaces.Box)
@@ -124,5 +126,3 @@ def make_policy(
         NETWORKS[config.network](config.hidden_size, config.num_layers),
         Decoder(action_space, config.hidden_size),
     )
-
-

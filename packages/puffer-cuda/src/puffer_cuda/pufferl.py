@@ -28,7 +28,7 @@ from puffer_cuda.segments import importance_weights, priorities, shuffled_passes
 Logs = dict[str, float]
 
 
-class Diverged(RuntimeError):
+class DivergedError(RuntimeError):
     """Too many updates in a row had a loss or gradient that is not finite."""
 
 
@@ -121,7 +121,7 @@ class PuffeRL:
             and performance/* (seconds by phase since the start).
 
         Raises:
-            Diverged: `max_skipped_updates` updates in a row were not finite.
+            DivergedError: `max_skipped_updates` updates in a row were not finite.
         """
         with self.profile("train"):
             learning_rate, losses = self._update()
@@ -214,7 +214,7 @@ class PuffeRL:
         self.skipped_updates += 1
         self._skipped_in_a_row += 1
         if self._skipped_in_a_row >= self.config.max_skipped_updates:
-            raise Diverged(
+            raise DivergedError(
                 f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not "
                 f"finite (epoch {self.epoch}, step {self.global_step}); the weights are those of "
                 "the last finite update. A lower train.learning_rate often helps."

@@ -39,7 +39,7 @@ class Rollout:
         generator: torch.Generator,
         profile: Profile,
     ) -> None:
-        """Allocate everything, reset the environments with `seed`, and receive first observations."""
+        """Allocate, reset the environments with `seed`, receive the first observations."""
         agents, box = vecenv.num_agents, vecenv.single_observation_space
         space = vecenv.single_action_space
         self.vecenv, self.policy, self.horizon, self.device = vecenv, policy, horizon, device
@@ -48,11 +48,10 @@ class Rollout:
         self.action_space = space
 
         obs_dtype = torch.from_numpy(np.empty(0, box.dtype)).dtype
+        action_shape: tuple[int, ...] = getattr(space, "nvec", np.empty(())).shape
+        action_dtype = torch.int64
         if self.continuous:
             action_shape, action_dtype = (math.prod(space.shape),), torch.float32
-        else:
-            heads = getattr(space, "nvec", np.empty(()))
-            action_shape, action_dtype = heads.shape, torch.int64
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(agents, *shape, dtype=dtype, device=device)
@@ -103,8 +102,8 @@ class Rollout:
         rows, observations = self.batches[batch], self.current[batch]
         with self.profile("rollout/policy"):
             if t == 0:
-                for stored, state in zip(self.initial_state, self.state, strict=True):
-                    stored[rows] = state[rows]
+                for stored, tensor in zip(self.initial_state, self.state, strict=True):
+                    stored[rows] = tensor[rows]
             logits, values, state = self.policy.act(observations, self._cleared(rows))
             for tensor, new in zip(self.state, state, strict=True):
                 tensor[rows] = new

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.distributions import Normal
+
+LOG_2_PI = math.log(2 * math.pi)
 
 Logits = Tensor | tuple[Tensor, ...] | Normal
 """Discrete: `(..., n)`; multi-discrete: a tuple of such; continuous: a Normal `(..., dims)`."""
@@ -55,4 +59,6 @@ def _continuous(
     if action is None:
         noise = torch.randn(mean.shape, generator=generator, device=mean.device)
         action = mean + std * noise
-    return action, normal.log_prob(action).sum(-1), normal.entropy().sum(-1)
+    log_prob = -0.5 * ((action - mean) / std).square() - std.log() - 0.5 * LOG_2_PI
+    entropy = 0.5 + 0.5 * LOG_2_PI + std.log()
+    return action, log_prob.sum(-1), entropy.sum(-1)

@@ -44,4 +44,4 @@ def shuffled_passes(
     order = torch.cat(
         [torch.randperm(segments, generator=generator, device=device) for _ in range(passes)]
     )
-    return list(order[: minibatches * size].split(size))
+    return list(torch.split(order[: minibatches * size], size))

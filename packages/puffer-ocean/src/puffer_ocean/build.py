@@ -1,7 +1,7 @@
 """Compile C environments, each to its own shared library.
 
-`python -m puffer_ocean.build [NAME...]` builds the shipped environments; installing the package
-calls the same code. It needs a C compiler only: this file imports nothing but the standard library.
+Installing the package and `python -m puffer_ocean` call this code. It needs a C compiler only: this
+file imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -107,18 +107,3 @@ def build_all(selection: list[str] | None = None) -> dict[str, str]:
         except BuildError as error:
             failures[name] = str(error)
     return failures
-
-
-def main() -> int:
-    """Build the environments named on the command line, or all; exit code 1 if one fails."""
-    try:
-        failures = build_all(sys.argv[1:])
-    except BuildError as error:
-        failures = {"": str(error)}
-    for message in failures.values():
-        print(message, file=sys.stderr)
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 import numpy.typing as npt
-from puffer_core import APIUsageError, PufferEnv
 
+from puffer_core import APIUsageError, PufferEnv
 from puffer_ocean.library import contract, load
 
 Array = npt.NDArray[Any]
@@ -79,8 +80,8 @@ class OceanEnv(PufferEnv):
         self._choices = None if not self._discrete else _choices(spec.action_space)
         self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
         self._vec = self._create(values, seed)
-        bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int)
-        self._ranges = [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        bounds = [num_envs * k // num_threads for k in range(num_threads + 1)]
+        self._ranges = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
 
     def _create(self, values: list[float], seed: int) -> Any:
@@ -161,7 +162,7 @@ class OceanEnv(PufferEnv):
         elif actions.min() < 0 or (actions >= self._choices).any():
             row = int(np.argwhere((actions < 0) | (actions >= self._choices))[0, 0])
             raise APIUsageError(
-                f"actions must be in 0..n-1 for n = {self._choices}; agent {row} got {actions[row]}."
+                f"actions must be in 0..n-1, n = {self._choices}; agent {row} got {actions[row]}."
             )
 
     def _infos(self) -> list[Info]:

@@ -13,8 +13,8 @@ from typing import Any
 import cffi
 import gymnasium
 import numpy as np
-from puffer_core import APIUsageError
 
+from puffer_core import APIUsageError
 from puffer_ocean import build
 
 DTYPES = (np.uint8, np.int8, np.int16, np.int32, np.float32)  # enum puffer_dtype
@@ -22,7 +22,7 @@ TYPES = (int, float, bool)  # enum puffer_arg_type
 
 
 @functools.cache
-def contract() -> cffi.FFI:
+def contract() -> Any:
     """The C contract, read from `puffer_env.h` itself."""
     text = (build.INCLUDE / "puffer_env.h").read_text()
     declarations = re.search(r"/\* cffi: begin.*?\*/(.*)/\* cffi: end \*/", text, re.DOTALL)
@@ -95,7 +95,7 @@ class Library:
         if not path.exists():
             raise ImportError(
                 f"environment {name!r} is not built ({path} is missing); "
-                f"build it with `python -m puffer_ocean.build {name}`."
+                f"build it with `python -m puffer_ocean {name}`."
             )
         try:
             self._handle = ffi.dlopen(str(path))
@@ -154,15 +154,15 @@ class Library:
         error = self.functions.describe(values, raw)
         if error != ffi.NULL:
             raise APIUsageError(f"{self.name}: {_text(error)}")
-        dtype = np.dtype(DTYPES[raw.obs_dtype])
+        dtype: Any = np.dtype(DTYPES[raw.obs_dtype])
         shape = tuple(size for size in raw.obs_shape if size)
         low, high = raw.obs_low, raw.obs_high
         if low == high:
-            limits = np.iinfo(dtype) if dtype.kind in "iu" else None
-            low, high = (limits.min, limits.max) if limits else (-math.inf, math.inf)
+            limits: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+            low, high = limits.min, limits.max
         return Spec(
             raw.num_agents,
-            gymnasium.spaces.Box(dtype.type(low), dtype.type(high), shape, dtype.type),
+            gymnasium.spaces.Box(low, high, shape, dtype.type),
             self._action_space(raw),
             raw.render_size,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import multiprocessing
+import os
 import selectors
 import weakref
 from collections import deque
@@ -33,7 +34,7 @@ class Multiprocessing(VecEnv):
     Three ways to synchronise: all at once (`batch_size = num_envs`); contiguous blocks of workers
     in fixed order, as views of shared memory (`zero_copy=True`); first come, copied
     (`zero_copy=False`). An additional environment is built in this process first and closed
-    again, to learn the size of the buffers; `driver_env` is that one.
+    again, to learn the size of the buffers; `driver_env` is that one. Needs Linux or macOS.
 
     A worker that raises, exits, is killed or is late (`timeout`) becomes one `WorkerError`; the
     others are stopped then. Workers end with their parent, however it ends.
@@ -77,6 +78,8 @@ class Multiprocessing(VecEnv):
         recipes = make_recipes(env_creators, env_args, env_kwargs, num_envs)
         num_workers, batch_size = plan_workers(len(recipes), num_workers, batch_size, zero_copy)
         seeds = expand_seeds(seed, len(recipes))
+        if timeout is not None and not timeout > 0:
+            raise APIUsageError(f"timeout must be a number of seconds above 0, got {timeout!r}.")
         ctx = _context(context)
         self.driver_env = recipes[0].probe(seeds[0])
         facts = Facts.of(self.driver_env)
@@ -91,31 +94,39 @@ class Multiprocessing(VecEnv):
         fill(self._buffers, fields)
         self.final_observations = self._buffers["final_observations"]
 
+        each = self.num_envs // num_workers
+        spans = [range(first, first + each) for first in range(0, self.num_envs, each)]
+        payloads = [_pack(facts, recipes[envs.start : envs.stop]) for envs in spans]
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
-        self._finalizer = weakref.finalize(self, stop_workers, self._workers, self._selector)
+        self._finalizer = weakref.finalize(
+            self, stop_workers, self._workers, self._selector, os.getpid()
+        )
         self._steps = [-1] * num_workers  # since the reset, which is 0; -1 while building
         self._busy: set[int] = set()
         self._answers: dict[int, Infos] = {}  # of idle workers, in order of arrival
-        for envs in np.split(np.arange(self.num_envs), num_workers):
-            first, stop = int(envs[0]), int(envs[-1]) + 1
-            payload = _pack(facts, recipes[first:stop])
-            arguments = (shared, payload, self.num_envs, first, seeds[first:stop])
-            self._workers.append(start_worker(ctx, arguments, range(first, stop)))
-            self._watch(len(self._workers) - 1)
-        while self._busy:
-            self._wait()
+        try:
+            for envs, payload in zip(spans, payloads, strict=True):
+                own_seeds = seeds[envs.start : envs.stop]
+                arguments = (shared, payload, self.num_envs, envs.start, own_seeds)
+                self._watch(start_worker(ctx, arguments, envs))
+            while self._busy:
+                self._wait()
+        except BaseException:
+            self._stop()
+            raise
         self._answers.clear()
 
-        per_batch = batch_size // (self.num_envs // num_workers)
+        per_batch = batch_size // each
         self._fixed = zero_copy or batch_size == self.num_envs
         self._workers_per_batch = per_batch
         starts = range(0, num_workers, per_batch) if self._fixed else ()
         self._blocks = [self._block(range(start, start + per_batch)) for start in starts]
         self._in_flight: deque[Batch] = deque()  # only of fixed blocks
 
-    def _watch(self, index: int) -> None:
-        worker = self._workers[index]
+    def _watch(self, worker: Worker) -> None:
+        index = len(self._workers)
+        self._workers.append(worker)
         for source in (worker.pipe, worker.process.sentinel):
             self._selector.register(source, selectors.EVENT_READ, index)
         self._busy.add(index)
@@ -155,11 +166,12 @@ class Multiprocessing(VecEnv):
             return self._collect_first()
         if not self._in_flight:
             return None
-        batch = self._in_flight.popleft()
+        batch = self._in_flight[0]
         missing = [index for index in batch.workers if index not in self._answers]
         while missing:
             self._wait()
             missing = [index for index in missing if index not in self._answers]
+        self._in_flight.popleft()  # only now: Ctrl-C while waiting loses no batch
         infos = [info for index in batch.workers for info in self._answers.pop(index)]
         stepped = self._steps[batch.workers[0]] > 0
         return Reply(batch, infos, batch.data["masks"] if stepped else None)
@@ -191,8 +203,10 @@ class Multiprocessing(VecEnv):
         if not ready:
             self._fail(min(self._busy), f"did not answer within {self._timeout} s")
         for key, _ in ready:
-            if key.data not in self._answers:  # pipe and sentinel may both be ready
+            if key.data in self._busy:
                 self._receive(key.data)
+            elif key.fileobj is not self._workers[key.data].pipe:  # its sentinel
+                self._fail(key.data, how_it_ended(self._workers[key.data]))
 
     def _receive(self, index: int) -> None:
         worker = self._workers[index]
@@ -213,11 +227,12 @@ class Multiprocessing(VecEnv):
 
     def _fail(self, index: int, what: str, details: str = "") -> NoReturn:
         steps, envs = self._steps[index], self._workers[index].envs
-        when = f"step {steps}" if steps > 0 else "reset" if steps == 0 else "construction"
-        message = f"worker {index} (environments {envs[0]} to {envs[-1]}) {what} during {when}"
+        phase = f"step {steps}" if steps > 0 else "reset" if steps == 0 else "construction"
+        when = f"{'during' if index in self._busy else 'after'} {phase}"
+        message = f"worker {index} (environments {envs[0]} to {envs[-1]}) {what} {when}"
         self._closed = message
         self._stop()
-        raise WorkerError(message[0].upper() + message[1:] + (details or "."))
+        raise WorkerError(message[0].upper() + message[1:] + (details or ".")) from None
 
     def _stop(self) -> None:
         self._finalizer()

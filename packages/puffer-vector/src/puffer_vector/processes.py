@@ -51,8 +51,16 @@ def how_it_ended(worker: Worker) -> str:
     return f"exited with code {code}"
 
 
-def stop_workers(workers: list[Worker], selector: selectors.BaseSelector) -> None:
-    """Ask all workers to close, and make those end that do not within `GRACE` seconds."""
+def stop_workers(workers: list[Worker], selector: selectors.BaseSelector, owner: int) -> None:
+    """Ask all workers to close, and make those end that do not within `GRACE` seconds.
+
+    Args:
+        workers: The workers; the list is empty afterwards.
+        selector: What watches them; it is closed.
+        owner: Id of the process that started them. In a fork of it nothing happens.
+    """
+    if os.getpid() != owner:
+        return
     selector.close()
     for worker in workers:
         with contextlib.suppress(OSError):

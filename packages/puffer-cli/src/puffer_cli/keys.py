@@ -1,0 +1,30 @@
+"""The configuration keys as help text."""
+
+from __future__ import annotations
+
+import textwrap
+
+from puffer_cli.config import SECTIONS
+
+INDENT = " " * 30
+
+
+def describe_keys() -> str:
+    """Every key with its default and meaning, as options; the environment's own are apart."""
+    lines = ["configuration (also in an ini file: [section] and key = value):"]
+    for section, model in SECTIONS.items():
+        for key, field in model.model_fields.items():
+            if (section, key) == ("train", "env"):
+                continue  # the command's first argument
+            option = f"  --{section}.{key.replace('_', '-')}"
+            text = f"{field.description} (default: {field.default})"
+            wrapped = textwrap.wrap(text, 80, initial_indent=INDENT, subsequent_indent=INDENT)
+            lines += _beside(option, wrapped)
+    lines += _beside("  --env.KEY", [f"{INDENT}the environment's own arguments: `puffer envs`"])
+    return "\n".join(lines) + "\n"
+
+
+def _beside(option: str, wrapped: list[str]) -> list[str]:
+    if len(option) > len(INDENT) - 2:
+        return [option, *wrapped]
+    return [option + wrapped[0][len(option) :], *wrapped[1:]]

@@ -1,0 +1,94 @@
+"""A run on disk: `<run_dir>/<env>/<run id>/` with its configuration and its log."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from puffer_cli.config import Config
+from puffer_cli.report import to_json
+
+VERSIONS = ("puffer-cli", "puffer-core", "puffer-cuda", "puffer-ocean", "puffer-vector")
+LIBRARIES = ("torch", "numpy", "gymnasium")
+
+
+class Run:
+    """A new run folder.
+
+    Attributes:
+        folder: the run's own; its name, the run id, sorts by time of creation (UTC).
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Create the folder and write `config.json`."""
+        started = datetime.now(timezone.utc)
+        parent = Path(config.run_dir) / config.train.env
+        self.folder = parent / started.strftime("%Y%m%d-%H%M%S-%f")
+        self.folder.mkdir(parents=True)  # exists already: two runs in the same microsecond
+        document = {
+            "env": config.train.env,
+            "run": self.folder.name,
+            "started": started.isoformat(),
+            "command": sys.argv,
+            "config": config.flat(),
+            "versions": versions(),
+            "git": git_state(),
+        }
+        write_whole(self.folder / "config.json", json.dumps(document, indent=2) + "\n")
+        self._log = (self.folder / "log.jsonl").open("a", encoding="utf-8")
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoint folders."""
+        return self.folder / "checkpoints"
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """Append one line to `log.jsonl`; a reader may see the last line torn, never another."""
+        self._log.write(to_json(values) + "\n")
+        self._log.flush()
+
+    def close(self) -> None:
+        """Bring the log to the disk."""
+        if not self._log.closed:
+            os.fsync(self._log.fileno())
+            self._log.close()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that `path` holds all of it or what it held before."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with scratch.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, the packages and the libraries that decide results."""
+    found = {"python": platform.python_version()}
+    return found | {name: metadata.version(name) for name in (*VERSIONS, *LIBRARIES)}
+
+
+def git_state() -> dict[str, Any] | None:
+    """Commit of the working directory, and whether it has changes; None outside a repository."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return {"commit": commit, "changed": bool(_git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(*arguments: str) -> str:
+    result = subprocess.run(
+        ["git", *arguments], capture_output=True, text=True, check=True, timeout=5
+    )
+    return result.stdout.strip()

@@ -1,0 +1,127 @@
+"""`puffer train`: from a configuration to a trained policy in a run folder."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from puffer_cli.config import Config
+from puffer_cli.dashboard import Dashboard
+from puffer_cli.evaluate import MAX_STEPS, evaluation_seed, run_episodes
+from puffer_cli.report import summarize
+from puffer_cli.run import Run
+from puffer_cli.vectorize import make_vecenv
+
+if TYPE_CHECKING:
+    from puffer_cuda.pufferl import PuffeRL
+
+
+class Stopped(Exception):
+    """The user or the system asked the run to stop, and it has left cleanly.
+
+    Attributes:
+        signal: the number of the signal.
+    """
+
+    def __init__(self, signal_number: int, checkpoint: Path) -> None:
+        name = signal.Signals(signal_number).name
+        super().__init__(f"stopped by {name}; the policy is saved in {checkpoint}")
+        self.signal = signal_number
+
+
+def train(config: Config, dashboard: Dashboard) -> dict[str, Any]:
+    """Train a policy, save it, and evaluate it on fresh episodes.
+
+    Args:
+        config: the whole configuration.
+        dashboard: entered by the caller.
+
+    Returns:
+        The JSON document of `puffer train --json`.
+
+    Raises:
+        APIUsageError: impossible sizes or settings; nothing is written then.
+        Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
+    """
+    dashboard.status("loading torch")
+    import torch
+    from puffer_cuda.policy import make_policy
+    from puffer_cuda.pufferl import PuffeRL
+
+    dashboard.status(f"creating {config.train.env}")
+    vecenv = make_vecenv(config)
+    try:
+        torch.manual_seed(config.train.seed)
+        spaces = (vecenv.single_observation_space, vecenv.single_action_space)
+        trainer = PuffeRL(config.train, vecenv, make_policy(config.policy, *spaces))
+        for line in trainer.plan.lines():
+            dashboard.print(line)
+        run = Run(config)
+        try:
+            seconds = _loop(trainer, run, dashboard)
+        finally:
+            run.close()
+    finally:
+        vecenv.close()
+    stats: dict[str, Any] = {}
+    if config.train.eval_episodes:
+        wanted, seed = config.train.eval_episodes, evaluation_seed(config)
+        stats = summarize(
+            run_episodes(
+                config, trainer.policy, trainer.device, wanted, seed, MAX_STEPS, dashboard
+            ).columns
+        )
+    return {
+        "env": config.train.env,
+        "run": str(run.folder),
+        "steps": trainer.global_step,
+        "seconds": seconds,
+        "steps_per_second": trainer.global_step / seconds,
+        "stats": stats,
+    }
+
+
+def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:
+    """Train to the end and return the seconds it took."""
+    c = trainer.config
+    dashboard.begin(
+        f"{trainer.device}   {trainer.model_size:,} parameters   "
+        f"{trainer.vecenv.num_agents:,} agents   {run.folder}",
+        trainer.total_timesteps,
+    )
+    with _stop_requests(dashboard) as requests:
+        while trainer.epoch < trainer.total_epochs and not requests:
+            trainer.evaluate()
+            logs = trainer.train()
+            run.log(logs)
+            dashboard.update(logs)
+            if trainer.epoch % c.checkpoint_interval == 0 and trainer.epoch < trainer.total_epochs:
+                trainer.save_checkpoint(run.checkpoints)
+        seconds = trainer.uptime
+        saved = trainer.save_checkpoint(run.checkpoints) if trainer.epoch else run.folder
+        if requests and trainer.epoch < trainer.total_epochs:
+            raise Stopped(requests[0], saved)
+    return seconds
+
+
+@contextmanager
+def _stop_requests(dashboard: Dashboard) -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM instead of dying of them; a second one interrupts at once."""
+    requests: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if requests:
+            raise KeyboardInterrupt
+        requests.append(number)
+        dashboard.print("stopping after this epoch; again to stop at once, without saving")
+
+    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield requests
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
