@@ -83,10 +83,7 @@ def test_the_message_has_expected_and_got():
     made["rewards"] = np.zeros(4)
     with pytest.raises(APIUsageError) as error:
         buffers.check(made, fields())
-    assert (
-        error.value.message
-        == str(error.value)
-        == (
-            "buf['rewards'] must have shape (3,) and dtype float32, got shape (4,) and dtype float64."
-        )
+    assert str(error.value) == error.value.message
+    assert error.value.message == (
+        "buf['rewards'] must have shape (3,) and dtype float32, got shape (4,) and dtype float64."
     )

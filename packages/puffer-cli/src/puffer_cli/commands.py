@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from puffer_core.errors import APIUsageError
 from rich.console import Console
 
 from puffer_cli import evaluate, train
-from puffer_cli.config import Config, all_keys, load_config
+from puffer_cli.config import RUN_DIR, all_keys, load_config
 from puffer_cli.dashboard import Dashboard, make_console
 from puffer_cli.environments import find
 from puffer_cli.envs import list_environments, print_environments
 from puffer_cli.layers import COMMAND_LINE, Layer
 from puffer_cli.nearest import did_you_mean
 from puffer_cli.report import print_result, to_json
+from puffer_core.errors import APIUsageError
 
 EPISODES = 128
 
@@ -69,13 +68,17 @@ def _eval(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     if options.policy == evaluate.RANDOM:
         config = load_config(options.env, values)
     else:
-        run_dir = options.run_dir or Config().run_dir
+        run_dir = options.run_dir or RUN_DIR
         checkpoint = evaluate.find_checkpoint(run_dir, environment.name, options.policy)
         config = evaluate.run_config(environment, checkpoint, Layer(COMMAND_LINE, values))
     episodes = EPISODES if options.episodes is None else options.episodes
     seed = evaluate.evaluation_seed(config) if options.seed is None else options.seed
     max_steps = evaluate.MAX_STEPS if options.max_steps is None else options.max_steps
-    for name, value, low in (("episodes", episodes, 1), ("seed", seed, 0), ("max-steps", max_steps, 1)):
+    for name, value, low in (
+        ("episodes", episodes, 1),
+        ("seed", seed, 0),
+        ("max-steps", max_steps, 1),
+    ):
         if value < low:
             raise APIUsageError(f"--{name} must be at least {low}, got {value}.")
     console = make_console(options.json)

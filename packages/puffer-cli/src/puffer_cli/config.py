@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from puffer_core.errors import APIUsageError
-from puffer_cuda.config import PolicyConfig, Section, TrainConfig, VecConfig
 from pydantic import Field, ValidationError
 
 from puffer_cli.environments import Environment, find
 from puffer_cli.layers import COMMAND_LINE, Layer, read_ini
 from puffer_cli.nearest import did_you_mean
+from puffer_core.errors import APIUsageError
+from puffer_cuda.config import PolicyConfig, Section, TrainConfig, VecConfig
 
 SECTIONS: dict[str, type[Section]] = {
     "train": TrainConfig,
@@ -24,6 +24,7 @@ SECTIONS: dict[str, type[Section]] = {
     "vec": VecConfig,
 }
 DEFAULT = "default"
+RUN_DIR = "runs"
 
 # What PufferLib calls these keys; its users type them, and no spelling distance finds ours.
 RENAMED = {
@@ -48,10 +49,10 @@ class Config(Section):
         origins: dotted key -> "default", a file, or "command line"; one entry for every key.
     """
 
-    run_dir: str = Field("runs", description="folder of run folders")
-    train: TrainConfig = Field(default_factory=TrainConfig)
-    policy: PolicyConfig = Field(default_factory=PolicyConfig)
-    vec: VecConfig = Field(default_factory=VecConfig)
+    run_dir: str = Field(default=RUN_DIR, description="folder of run folders")
+    train: TrainConfig
+    policy: PolicyConfig
+    vec: VecConfig
     env: dict[str, Any] = Field(default_factory=dict)
     origins: dict[str, str] = Field(default_factory=dict, exclude=True)
 
@@ -68,7 +69,10 @@ class Config(Section):
 
 
 def load_config(
-    env_name: str, overrides: Mapping[str, Any] | None = None, file: Path | str | None = None
+    env_name: str,
+    overrides: Mapping[str, Any] | None = None,
+    file: Path | str | None = None,
+    origin: str = COMMAND_LINE,
 ) -> Config:
     """The configuration of an environment; reads nothing of the process, `sys.argv` included.
 
@@ -76,11 +80,12 @@ def load_config(
         env_name: an environment, or "default" for the defaults alone.
         overrides: dotted key -> value, text or typed; wins over all files.
         file: an ini file that wins over the environment's own.
+        origin: of the overrides.
 
     Raises:
         APIUsageError: unknown environment or key, or a wrong value; names key and origin.
     """
-    last = Layer(COMMAND_LINE, overrides or {})
+    last = Layer(origin, overrides or {})
     check_names(last)  # before the environment's library is loaded: a typo fails at once
     environment = None if env_name == DEFAULT else find(env_name)
     inis = [] if environment is None else environment.ini_files
@@ -104,7 +109,7 @@ def resolve(environment: Environment | None, layers: Iterable[Layer]) -> Config:
             origins[key] = layer.origin
     sections = {name: _section(name, raw.get(name, {}), origins) for name in SECTIONS}
     try:
-        config = Config(**raw.get("", {}), **sections)
+        config = Config.model_validate({**raw.get("", {}), **sections})
     except ValidationError as error:
         raise _readable(error, "", raw.get("", {}), origins) from error
     if environment is None:

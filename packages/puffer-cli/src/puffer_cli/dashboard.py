@@ -133,12 +133,15 @@ class Dashboard:
         self._shown = time.monotonic()
         return True
 
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._begin
+
     def _line(self) -> str:
         steps = self._logs["agent_steps"]
         parts = [
             f"{steps:,} / {self._total:,} steps ({steps / self._total:.0%})",
             f"{self._logs['SPS']:,.0f} steps/s",
-            f"{duration(time.monotonic() - self._begin)}",
+            f"{duration(self._elapsed())}",
         ]
         for name in FIRST:
             if f"environment/{name}" in self._logs:
@@ -147,10 +150,11 @@ class Dashboard:
 
     def _page(self) -> Group:
         header = Text(self._title, style="bold")
+        parts: list[Any] = [header]
         if self._status:
-            clock = duration(time.monotonic() - self._begin)
-            return Group(header, Text(f"{self._status} ({clock})", style="dim"))
-        parts: list[Any] = [header, Text(self._subtitle, style="dim"), self._progress()]
+            parts.append(Text(f"{self._status} ({duration(self._elapsed())})", style="dim"))
+        elif self._total:
+            parts += [Text(self._subtitle, style="dim"), self._progress()]
         if self._logs:
             columns = Table.grid(padding=(0, 3))
             columns.add_row(self._times(), self._values("losses"))
@@ -161,18 +165,18 @@ class Dashboard:
 
     def _progress(self) -> Group:
         steps = self._logs.get("agent_steps", 0)
-        elapsed = time.monotonic() - self._begin
+        elapsed = self._elapsed()
         bar = Table.grid(padding=(0, 2, 0, 0))
         bar.add_row(
             ProgressBar(self._total, min(steps, self._total), width=40),
             Text(f"{steps:,} / {self._total:,} steps"),
         )
-        facts = [f"elapsed {duration(elapsed)}"]
+        facts = [f"{duration(elapsed)} elapsed"]
         if steps:
             facts.insert(0, f"{self._logs['SPS']:,.0f} steps/s")
-            facts.append(f"remaining {duration(elapsed * max(self._total - steps, 0) / steps)}")
+            facts.append(f"{duration(elapsed * max(self._total - steps, 0) / steps)} left")
             facts.append(f"epoch {self._logs['epoch']:,}")
-            facts.append(f"learning rate {self._logs['learning_rate']:.3g}")
+            facts.append(f"rate {self._logs['learning_rate']:.2g}")
         return Group(bar, Text("   ".join(facts)))
 
     def _times(self) -> Table:
@@ -183,7 +187,7 @@ class Dashboard:
             if name.startswith("performance/")
         }
         whole = sum(value for name, value in phases.items() if "/" not in name) or 1.0
-        for name, value in phases.items():
+        for name, value in sorted(phases.items(), key=lambda phase: phase[0].split("/")):
             *parents, own = name.split("/")
             table.add_row("  " * len(parents) + own, f"{value:.1f}", f"{100 * value / whole:.0f}")
         return table
@@ -195,7 +199,8 @@ class Dashboard:
         else:
             known = [f"{group}/{name}" for name in FIRST]
             names = [n for n in known if n in names] + [n for n in names if n not in known]
-            table = _table("episodes", "", "")
+            names.remove("environment/n")
+            table = _table("episodes", f"{self._logs['environment/n']:,.0f}", "")
         for name in names:
             table.add_row(
                 name.removeprefix(f"{group}/"),
@@ -208,7 +213,7 @@ class Dashboard:
 def _table(*headers: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for index, header in enumerate(headers):
-        table.add_column(header, justify="right" if index and header or index == 1 else "left")
+        table.add_column(header, justify="right" if (index and header) or index == 1 else "left")
     return table
 
 

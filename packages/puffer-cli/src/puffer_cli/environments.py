@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from puffer_core.errors import APIUsageError
-
 from puffer_cli.nearest import did_you_mean
+from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from puffer_core import PufferEnv
@@ -98,10 +97,11 @@ class OceanEnvironment:
         Raises:
             APIUsageError: unknown name, wrong type, out of range; names the origin.
         """
+        from pydantic import TypeAdapter, ValidationError
+
         from puffer_cuda.config import Whole
         from puffer_ocean import load
         from puffer_ocean.library import Argument
-        from pydantic import TypeAdapter, ValidationError
 
         copies = Argument("num_envs", int, DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one")
         declared = {"num_envs": copies, **load(self.name).arguments}
@@ -185,14 +185,17 @@ def make_gymnasium(
         APIUsageError: its package is missing, or it does not take these arguments.
     """
     import gymnasium
+
     from puffer_core import GymnasiumPufferEnv
 
     _import_package(env_id)
     try:
         # The passive checker repeats at every step what the emulation checks on each copy.
         env = gymnasium.make(env_id, **{"disable_env_checker": True, **arguments})
-    except (TypeError, gymnasium.error.DependencyNotInstalled) as error:
-        raise APIUsageError(f"gymnasium.make({env_id!r}, **{arguments}): {error}") from error
+    except Exception as error:  # the arguments are the user's, and a constructor may raise anything
+        raise APIUsageError(
+            f"gymnasium.make({env_id!r}, **{arguments}): {type(error).__name__}: {error}"
+        ) from error
     return GymnasiumPufferEnv(env, buf=buf, seed=seed)
 
 

@@ -59,11 +59,15 @@ def print_environments(console: Console, found: Sequence[dict[str, Any]]) -> Non
         if "error" in entry:
             table.add_row(Text(entry["name"]), Text(entry["error"], style="red"), "", "", "")
             continue
-        arguments = ", ".join(f"{key}={value['default']}" for key, value in entry["arguments"].items())
+        arguments = ", ".join(
+            f"{key}={value['default']}" for key, value in entry["arguments"].items()
+        )
         cells = (entry["observation"], entry["actions"], str(entry["agents"]), arguments)
         table.add_row(Text(entry["name"], style="bold"), *(Text(cell) for cell in cells))
     console.print(table)
     console.print(
-        Text("and any environment of Gymnasium whose observations are a Box: gymnasium/CartPole-v1"),
+        Text(
+            "and any environment of Gymnasium whose observations are a Box: gymnasium/CartPole-v1"
+        ),
         style="dim",
     )

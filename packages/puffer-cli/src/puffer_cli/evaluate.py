@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from puffer_core.errors import APIUsageError
-
 from puffer_cli.config import Config, resolve
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.environments import Environment
 from puffer_cli.layers import Layer, read_run
 from puffer_cli.report import summarize
 from puffer_cli.vectorize import evaluation_config, make_vecenv
+from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +114,6 @@ def evaluate(
         The JSON document of `puffer eval --json`.
     """
     dashboard.status("loading torch")
-    import torch
     from puffer_cuda.checkpoint import load_weights
     from puffer_cuda.device import choose_device, limit_threads
     from puffer_cuda.policy import make_policy

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from puffer_core.errors import APIUsageError
-
 from puffer_cli.command_line import plain_key
+from puffer_core.errors import APIUsageError
 
 COMMAND_LINE = "command line"
 TOP = "base"  # the ini section of keys without a section

@@ -20,8 +20,8 @@ ENV_HELP = "an environment: NAME or puffer_NAME (`puffer envs` lists them), or g
 class Parser(argparse.ArgumentParser):
     """An argument parser without abbreviations, whose help ends with the configuration keys."""
 
-    def __init__(self, *arguments: Any, keys: bool = False, **keywords: Any) -> None:
-        super().__init__(*arguments, allow_abbrev=False, **keywords)
+    def __init__(self, keys: bool = False, **keywords: Any) -> None:
+        super().__init__(allow_abbrev=False, **keywords)
         self._keys = keys
 
     def format_help(self) -> str:
@@ -35,8 +35,9 @@ class Parser(argparse.ArgumentParser):
 
 def whole(text: str) -> int:
     """A whole number from 1e3 or 10_000, as in the configuration."""
-    from puffer_cuda.config import Whole
     from pydantic import TypeAdapter
+
+    from puffer_cuda.config import Whole
 
     number: int = TypeAdapter(Whole).validate_python(text)
     return number
@@ -50,7 +51,10 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
     train = commands.add_parser(
-        "train", help="train a policy and evaluate it", keys=True, usage="puffer train ENV [options]"
+        "train",
+        help="train a policy and evaluate it",
+        keys=True,
+        usage="puffer train ENV [options]",
     )
     train.add_argument("env", metavar="ENV", help=ENV_HELP)
     train.add_argument("--config", metavar="FILE", help="an ini file over the environment's own")
@@ -73,7 +77,9 @@ def make_parser() -> Parser:
         ("max-steps", "leave out longer episodes (default: 100,000)"),
     ):
         evaluation.add_argument(f"--{name}", type=whole, metavar="N", help=text)
-    evaluation.add_argument("--run-dir", metavar="DIR", help="folder of run folders (default: runs)")
+    evaluation.add_argument(
+        "--run-dir", metavar="DIR", help="folder of run folders (default: runs)"
+    )
 
     envs = commands.add_parser("envs", help="list the environments")
     for command in (train, evaluation, envs):

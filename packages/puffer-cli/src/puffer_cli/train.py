@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,13 @@ from puffer_cli.run import Run
 from puffer_cli.vectorize import make_vecenv
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from puffer_cuda.pufferl import PuffeRL
+    from puffer_vector.base import VecEnv
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 - it is no error
     """The user or the system asked the run to stop, and it has left cleanly.
 
     Attributes:
@@ -33,12 +37,19 @@ class Stopped(Exception):
         self.signal = signal_number
 
 
-def train(config: Config, dashboard: Dashboard) -> dict[str, Any]:
+def train(
+    config: Config,
+    dashboard: Dashboard,
+    vecenv: VecEnv | None = None,
+    policy: nn.Module | None = None,
+) -> dict[str, Any]:
     """Train a policy, save it, and evaluate it on fresh episodes.
 
     Args:
         config: the whole configuration.
         dashboard: entered by the caller.
+        vecenv: None: as `config` says. It is closed here.
+        policy: None: as `config` says.
 
     Returns:
         The JSON document of `puffer train --json`.
@@ -49,15 +60,18 @@ def train(config: Config, dashboard: Dashboard) -> dict[str, Any]:
     """
     dashboard.status("loading torch")
     import torch
+
     from puffer_cuda.policy import make_policy
     from puffer_cuda.pufferl import PuffeRL
 
     dashboard.status(f"creating {config.train.env}")
-    vecenv = make_vecenv(config)
+    vecenv = vecenv or make_vecenv(config)
     try:
-        torch.manual_seed(config.train.seed)
-        spaces = (vecenv.single_observation_space, vecenv.single_action_space)
-        trainer = PuffeRL(config.train, vecenv, make_policy(config.policy, *spaces))
+        if policy is None:
+            torch.manual_seed(config.train.seed)
+            spaces = (vecenv.single_observation_space, vecenv.single_action_space)
+            policy = make_policy(config.policy, *spaces)
+        trainer = PuffeRL(config.train, vecenv, policy)
         for line in trainer.plan.lines():
             dashboard.print(line)
         run = Run(config)
@@ -94,24 +108,42 @@ def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:
         trainer.total_timesteps,
     )
     with _stop_requests(dashboard) as requests:
-        while trainer.epoch < trainer.total_epochs and not requests:
-            trainer.evaluate()
-            logs = trainer.train()
-            run.log(logs)
-            dashboard.update(logs)
-            if trainer.epoch % c.checkpoint_interval == 0 and trainer.epoch < trainer.total_epochs:
-                trainer.save_checkpoint(run.checkpoints)
+        try:
+            while trainer.epoch < trainer.total_epochs and not requests:
+                trainer.evaluate()
+                logs = trainer.train()
+                dashboard.update(logs)
+                with _tolerated(dashboard):
+                    run.log(logs)
+                if trainer.epoch % c.checkpoint_interval == 0:
+                    with _tolerated(dashboard):
+                        trainer.save_checkpoint(run.checkpoints)
+        except Exception:  # a worker died, the loss diverged: what was learnt is worth keeping
+            trainer.save_checkpoint(run.checkpoints)
+            raise
         seconds = trainer.uptime
-        saved = trainer.save_checkpoint(run.checkpoints) if trainer.epoch else run.folder
-        if requests and trainer.epoch < trainer.total_epochs:
+        saved = trainer.save_checkpoint(run.checkpoints)
+        if trainer.epoch < trainer.total_epochs:
             raise Stopped(requests[0], saved)
     return seconds
+
+
+@contextmanager
+def _tolerated(dashboard: Dashboard) -> Iterator[None]:
+    """A full disk does not end a run whose next write may succeed; the last write must."""
+    try:
+        yield
+    except OSError as error:
+        dashboard.print(f"WARNING: not written: {error}")
 
 
 @contextmanager
 def _stop_requests(dashboard: Dashboard) -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM instead of dying of them; a second one interrupts at once."""
     requests: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # Python allows no handlers
+        yield requests
+        return
 
     def note(number: int, frame: FrameType | None) -> None:
         if requests:

@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from puffer_core.errors import APIUsageError
-
 from puffer_cli.config import Config
 from puffer_cli.environments import find
+from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from puffer_vector.base import VecEnv

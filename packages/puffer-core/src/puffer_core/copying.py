@@ -40,7 +40,7 @@ def copy_checked(target: NDArray[Any], value: object, path: str) -> None:
         if target.dtype.kind == "f":
             changed = np.isfinite(source) & ~np.isfinite(cast)  # overflow
         else:
-            changed = _rounds_differently(source, cast)
+            changed = _does_not_fit(source, cast)
     if changed.any():
         index = tuple(int(i) for i in np.argwhere(changed)[0])
         raise APIUsageError(
@@ -50,10 +50,16 @@ def copy_checked(target: NDArray[Any], value: object, path: str) -> None:
     target[...] = cast
 
 
-def _rounds_differently(source: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell where an integer or bool `cast` differs from `source`."""
-    # The way back must agree too: int64(-1) and uint64(2**64 - 1) compare equal as bits, and a
-    # comparison of int64 with uint64 happens in float64 in old numpy.
-    back = cast.astype(source.dtype)
-    wrong_sign = (source < 0) != (cast < 0) if cast.dtype.kind != "b" else source < 0
-    return np.asarray((back != source) | wrong_sign)
+def _does_not_fit(source: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell where an integer or bool `cast` of `source` has another value."""
+    is_bool = cast.dtype.kind == "b"
+    if source.dtype.kind == "f":
+        # Bounds before comparing: casting what is out of range gives any number, and float16
+        # turns that number back into the infinity it came from. Both bounds are exact floats.
+        low = 0.0 if is_bool else float(np.iinfo(cast.dtype).min)
+        end = 2.0 if is_bool else float(np.iinfo(cast.dtype).max // 2 + 1) * 2
+        wide = source.astype(np.float64)
+        return np.asarray(~((wide >= low) & (wide < end) & (wide == np.floor(wide))))
+    # The sign too: -1 and 2**64 - 1 are the same 64 bits, so the way back restores either.
+    changed_sign = (source < 0) != (False if is_bool else cast < 0)
+    return np.asarray((cast.astype(source.dtype) != source) | changed_sign)

@@ -1,0 +1,102 @@
+"""What `puffer` does, as functions for programs; `pufferlib.pufferl` re-exports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from puffer_cli import config, vectorize
+from puffer_core.errors import APIUsageError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from puffer_vector.base import VecEnv
+
+ORIGIN = "args"
+RNN = ("input_size", "hidden_size")
+
+
+def load_config(env_name: str) -> dict[str, Any]:
+    """The configuration of an environment as nested dictionaries to read and change.
+
+    Args:
+        env_name: an environment, or "default" for the defaults alone.
+
+    Returns:
+        "run_dir", and the sections "train", "policy", "vec", "env"; "rnn" is empty and there for
+        programs that repeat the width of the policy in it.
+
+    Raises:
+        APIUsageError: unknown environment, or an error in its ini file.
+    """
+    return {**config.load_config(env_name).nested(), "rnn": {}}
+
+
+def load_env(env_name: str, args: Mapping[str, Any]) -> VecEnv:
+    """The vectorizer that `args` (of `load_config`) describe.
+
+    Raises:
+        APIUsageError: an unknown key, or settings that do not fit.
+    """
+    return vectorize.make_vecenv(typed(env_name, args))
+
+
+def load_policy(args: Mapping[str, Any], vecenv: VecEnv, env_name: str = "") -> nn.Module:
+    """The policy that `args` describe, for the spaces of `vecenv`, on the device of [train].
+
+    Raises:
+        APIUsageError: as `load_env`.
+    """
+    from puffer_cuda.device import choose_device
+    from puffer_cuda.policy import make_policy
+
+    checked = typed(env_name or args["train"]["env"], args)
+    spaces = (vecenv.single_observation_space, vecenv.single_action_space)
+    return make_policy(checked.policy, *spaces).to(choose_device(checked.train.device))
+
+
+def train(
+    env_name: str,
+    args: Mapping[str, Any] | None = None,
+    vecenv: VecEnv | None = None,
+    policy: nn.Module | None = None,
+) -> dict[str, Any]:
+    """Train as `puffer train` does, in a new run folder, and evaluate.
+
+    Args:
+        env_name: an environment.
+        args: of `load_config`; None: as they are.
+        vecenv: to train on instead of that of `args`; it is closed at the end.
+        policy: to train instead of that of `args`.
+
+    Returns:
+        The document that `puffer train --json` prints.
+    """
+    from puffer_cli.dashboard import Dashboard, make_console
+    from puffer_cli.train import train as run
+
+    checked = typed(env_name, args or {})
+    with Dashboard(make_console(False), f"train {checked.train.env}") as dashboard:
+        return run(checked, dashboard, vecenv, policy)
+
+
+def typed(env_name: str, args: Mapping[str, Any]) -> config.Config:
+    """The typed form of `args`; keys that they lack are as in `load_config(env_name)`.
+
+    Raises:
+        APIUsageError: an unknown key or a wrong value.
+    """
+    known = {key: entry["value"] for key, entry in config.load_config(env_name).flat().items()}
+    given = {key: value for key, value in args.items() if key != "rnn"}
+    flat = config.flatten(given)
+    flat.pop("train.env", None)  # a label; `env_name` says which one it is
+    changed = {key: value for key, value in flat.items() if known.get(key) != value}
+    checked = config.load_config(env_name, changed, origin=ORIGIN)
+    for key, value in args.get("rnn", {}).items():
+        if key not in RNN or value != checked.policy.hidden_size:
+            raise APIUsageError(
+                f"rnn.{key} = {value!r}: the network is as wide as the policy, "
+                f"policy.hidden_size = {checked.policy.hidden_size}; set that one."
+            )
+    return checked

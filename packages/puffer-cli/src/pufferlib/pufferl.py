@@ -1,0 +1,40 @@
+"""The trainer and its helpers, under the names that programs written for PufferLib use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from puffer_cli.api import load_config as load_config
+    from puffer_cli.api import load_env as load_env
+    from puffer_cli.api import load_policy as load_policy
+    from puffer_cli.api import train as train
+    from puffer_cuda.pufferl import PuffeRL as PuffeRL
+
+_HOMES = {
+    "PuffeRL": "puffer_cuda.pufferl",
+    "load_config": "puffer_cli.api",
+    "load_env": "puffer_cli.api",
+    "load_policy": "puffer_cli.api",
+    "train": "puffer_cli.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: only the trainer needs torch."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'pufferlib.pufferl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
+
+
+if __name__ == "__main__":
+    import sys
+
+    from puffer_cli.main import main
+
+    sys.exit(main())

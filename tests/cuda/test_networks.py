@@ -1,0 +1,59 @@
+import math
+
+import pytest
+import torch
+
+from puffer_cuda.networks import MLP, MinGRU, layer_init
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def test_one_mingru_step_on_paper():
+    network = MinGRU(1, 1)
+    with torch.no_grad():
+        network.layers[0].linear.weight.copy_(torch.tensor([[2.0], [1.0], [-1.0]]))
+    y, (state,) = network.forward_eval(torch.tensor([[0.5]]), (torch.tensor([[[3.0]]]),))
+    z, p = sigmoid(0.5), sigmoid(-0.5)
+    expected_state = (1 - z) * 3 + z * (1.0 + 0.5)  # u = 1 >= 0, so the candidate is u + 1/2
+    assert state.item() == pytest.approx(expected_state, rel=1e-6)
+    assert y.item() == pytest.approx(p * expected_state + (1 - p) * 0.5, rel=1e-6)
+    _, (state,) = network.forward_eval(torch.tensor([[-0.5]]), (torch.tensor([[[3.0]]]),))
+    z = sigmoid(-0.5)
+    assert state.item() == pytest.approx((1 - z) * 3 + z * sigmoid(-1.0), rel=1e-6)  # u = -1 < 0
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("time", [1, 2, 7, 64, 65])
+def test_a_segment_is_its_steps(time, layers):
+    torch.manual_seed(time)
+    network = MinGRU(16, layers).double()
+    x = torch.randn(4, time, 16, dtype=torch.float64)
+    starts = torch.rand(4, time) < 0.2
+    initial = torch.randn(4, layers, 16, dtype=torch.float64)
+    whole = network(x, (initial,), starts)
+    state, steps = initial, []
+    for t in range(time):
+        state = state.masked_fill(starts[:, t, None, None], 0)
+        y, (state,) = network.forward_eval(x[:, t], (state,))
+        steps.append(y)
+    torch.testing.assert_close(whole, torch.stack(steps, 1), rtol=0, atol=1e-12)
+
+
+def test_mlp_layers_and_no_state():
+    torch.manual_seed(0)
+    network = MLP(8, 2)
+    x = torch.randn(3, 5, 8)
+    expected = x
+    for layer in network.layers:
+        expected = (expected @ layer.weight.T + layer.bias).clamp(min=0)
+    torch.testing.assert_close(network(x, (), torch.zeros(3, 5, dtype=torch.bool)), expected)
+    assert network.initial_state(3, torch.device("cpu")) == ()
+
+
+def test_layer_init():
+    layer = layer_init(torch.nn.Linear(6, 4), 3.0, 0.5)
+    gram = layer.weight @ layer.weight.T
+    torch.testing.assert_close(gram, 9 * torch.eye(4), rtol=0, atol=1e-5)
+    assert layer.bias.tolist() == [0.5] * 4
