@@ -3,14 +3,14 @@ import shutil
 
 import pytest
 import torch
-from puffer_core import APIUsageError
-from puffer_ocean import env_creator
-from puffer_vector import make
 
+from puffer_core import APIUsageError
 from puffer_cuda import checkpoint
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.policy import make_policy
 from puffer_cuda.pufferl import PuffeRL
+from puffer_ocean import env_creator
+from puffer_vector import make
 
 
 def new_policy(vecenv, seed=0, **settings):

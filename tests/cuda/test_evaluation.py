@@ -1,11 +1,11 @@
 import numpy as np
 import torch
-from puffer_ocean import env_creator
-from puffer_vector import make
 
 from puffer_cuda.config import PolicyConfig
 from puffer_cuda.evaluation import evaluate_policy
 from puffer_cuda.policy import make_policy
+from puffer_ocean import env_creator
+from puffer_vector import make
 
 
 def vecenv(name="squared", agents=64, **arguments):
@@ -39,7 +39,9 @@ def test_a_policy_that_knows_the_way():
     torch.manual_seed(0)
     policy = make_policy(PolicyConfig(), env.single_observation_space, env.single_action_space)
     seen = []
-    results = evaluate_policy(policy, env, seed=0, progress=lambda done, of: seen.append((done, of)))
+    results = evaluate_policy(
+        policy, env, seed=0, progress=lambda done, of: seen.append((done, of))
+    )
     assert len(results["episode_return"]) == 8
     assert np.array_equal(results["episode_return"], results["episode_length"])
     assert seen[-1] == (8, 8)

@@ -2,14 +2,14 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from puffer_core import PufferEnv
-from puffer_ocean import env_creator
-from puffer_vector import Multiprocessing, Serial, make
 from torch import nn
 
+from puffer_core import PufferEnv
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.policy import make_policy
 from puffer_cuda.pufferl import DivergedError, PuffeRL
+from puffer_ocean import env_creator
+from puffer_vector import Multiprocessing, Serial, make
 
 
 def trainer(name="squared", network="mlp", policy=None, seed=3, vec=None, env=None, **settings):
@@ -59,8 +59,6 @@ def test_a_forgotten_reset_would_show():
 class Clock(PufferEnv):
     """Two agents whose observation and reward tell the step; ends at known steps."""
 
-    ENDS = {5: "terminal", 9: "truncated", 12: "both"}
-
     def __init__(self, buf=None, seed=0):
         self.single_observation_space = gymnasium.spaces.Box(-1e6, 1e6, (1,), np.float32)
         self.single_action_space = gymnasium.spaces.Discrete(2)
@@ -74,7 +72,7 @@ class Clock(PufferEnv):
 
     def step(self, actions):
         self.time += 1
-        end = self.ENDS.get(self.time)
+        end = {5: "terminal", 9: "truncated", 12: "both"}.get(self.time)
         self.rewards[:] = self.time / 1000
         self.terminals[:] = end in ("terminal", "both")
         self.truncations[:] = end in ("truncated", "both")
@@ -188,7 +186,7 @@ def test_continuous_actions_store_the_raw_sample():
     assert abs(logs["losses/approx_kl"]) < 1e-9
 
 
-def test_reward_clip_is_visible():
+def test_reward_scale_and_clip():
     class Big(Clock):
         def step(self, actions):
             result = super().step(actions)
@@ -202,6 +200,11 @@ def test_reward_clip_is_visible():
     raw = PuffeRL(TrainConfig(horizon=8, device="cpu", reward_clip=0), make(Big), Reader())
     raw.evaluate()
     assert raw.rollout.rewards[:, 0].tolist() == [5.0, 0.5]
+    config = TrainConfig(horizon=8, device="cpu", reward_scale=0.1)
+    scaled = PuffeRL(config, make(Big), Reader())
+    scaled.evaluate()
+    assert scaled.rollout.rewards[:, 0].tolist() == pytest.approx([0.5, 0.05])
+    assert scaled.train()["losses/clipped_rewards"] == 0
 
 
 def test_a_reward_that_is_not_finite_names_agent_and_step():

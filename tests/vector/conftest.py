@@ -92,7 +92,8 @@ def cartpole():
 @pytest.fixture(autouse=True)
 def no_process_is_left():
     yield
-    deadline = time.monotonic() + 5
-    while multiprocessing.active_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert multiprocessing.active_children() == []
+    left = multiprocessing.active_children()
+    for process in left:
+        process.terminate()
+        process.join()
+    assert left == []

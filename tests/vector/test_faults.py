@@ -39,18 +39,22 @@ ENDS = {
 def test_a_failing_worker_is_one_error_that_says_all(clock, fault, where):
     phase = {"init": "construction", "reset": "reset", "step": "step 2"}[where]
     at = (where, (102, 2) if where == "step" else 102)
-    vecenv = None
-    with pytest.raises(WorkerError) as error:
-        vecenv = start(clock, fault, at)
-        vecenv.reset()
+    made = []
+
+    def run():
+        made.append(start(clock, fault, at))
+        made[0].reset()
         for _ in range(3):
-            vecenv.step([0] * 8)
+            made[0].step([0] * 8)
+
+    with pytest.raises(WorkerError) as error:
+        run()
     message = str(error.value)
     assert message.startswith(f"Worker 1 (environments 2 to 3) {ENDS[fault]} during {phase}")
     assert ("Traceback" in message) == (fault in ("raise", "sys.exit"))
     if fault == "raise":
         assert f"ValueError: broken in {where}" in message
-    if vecenv is not None:
+    for vecenv in made:
         with pytest.raises(APIUsageError, match="worker 1"):
             vecenv.reset()
         vecenv.close()
@@ -72,10 +76,38 @@ def test_a_worker_killed_from_outside(clock):
     vecenv.recv()
     os.kill(vecenv._workers[1].process.pid, signal.SIGKILL)
     vecenv.send([0] * 4)  # the living worker
-    with pytest.raises(WorkerError, match=r"Worker 1 .*was killed by SIGKILL after reset"):
+
+    def go_on():
         for _ in range(2):
             vecenv.recv()
             vecenv.send([0] * 4)
+
+    with pytest.raises(
+        WorkerError, match=r"Worker 1 .*was killed by SIGKILL (after reset|during step 1)"
+    ):
+        go_on()
+
+
+def test_a_reset_that_fails_drops_what_was_in_flight(clock):
+    kwargs = {"fault": "raise", "at": ("reset", 7)}
+    vecenv = make(clock, env_kwargs=kwargs, num_envs=2, backend=Serial)
+    vecenv.reset()
+    vecenv.send([0] * 4)
+    with pytest.raises(ValueError, match="broken in reset"):
+        vecenv.async_reset(seed=6)
+    with pytest.raises(APIUsageError, match="no batch is in flight"):
+        vecenv.recv()
+    vecenv.reset(seed=8)
+
+
+def test_ctrl_c_is_the_parents_to_handle(clock):
+    vecenv = start(clock, None, None)
+    vecenv.reset()
+    for worker in vecenv._workers:  # a terminal sends it to all processes of its group
+        os.kill(worker.process.pid, signal.SIGINT)
+    for _ in range(3):
+        vecenv.step([0] * 8)
+    vecenv.close()
 
 
 def test_infos_that_cannot_travel_are_an_error_of_the_worker(clock):
@@ -95,9 +127,9 @@ def test_close_is_idempotent_and_final(clock):
         vecenv.async_reset()  # batches are in flight
         vecenv.close()
         vecenv.close()
-        for call in (vecenv.async_reset, vecenv.recv, vecenv.reset, lambda: vecenv.send([0] * 4)):
+        for name, *arguments in (("async_reset",), ("recv",), ("reset",), ("send", [0] * 4)):
             with pytest.raises(APIUsageError, match="was closed"):
-                call()
+                getattr(vecenv, name)(*arguments)
 
 
 def test_environments_are_closed_even_if_one_raises(clock):
@@ -154,11 +186,12 @@ print(*(worker.process.pid for worker in vecenv._workers), flush=True)
 """
 
 
-def run_script(ending, hang=False):
+def run_script(folder, ending, hang=False):
     """Run a program without `if __name__ == "__main__"`; return it and its workers' ids."""
-    code = textwrap.dedent(SCRIPT).format(ending=ending, hang=hang)
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT).format(ending=ending, hang=hang))
     program = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", "error", str(script)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     pids = [int(pid) for pid in program.stdout.readline().split()]
@@ -186,12 +219,17 @@ needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="n
 
 @needs_proc
 @pytest.mark.parametrize("hang", [False, True])
-def test_workers_end_with_a_killed_parent(hang):
-    program, pids = run_script("time.sleep(3600)", hang)
+def test_workers_end_with_a_killed_parent(tmp_path, hang):
+    program, pids = run_script(tmp_path, "time.sleep(3600)", hang)
     assert all(map(alive, pids))
     program.kill()
-    program.communicate()
-    assert_gone(pids)
+    program.wait()  # not communicate: workers hold the pipes too
+    try:
+        assert_gone(pids)
+    finally:
+        for pid in filter(alive, pids):
+            os.kill(pid, signal.SIGKILL)
+        program.communicate()
 
 
 @needs_proc
@@ -200,8 +238,8 @@ def test_workers_end_with_a_killed_parent(hang):
     [("", 0), ("raise ValueError", 1), ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT),
      ("vecenv.close()", 0), ("del vecenv", 0), ("os._exit(4)", 4)],
 )  # fmt: skip
-def test_a_program_that_ends_leaves_nothing_and_does_not_hang(ending, code):
-    program, pids = run_script(ending)
+def test_a_program_that_ends_leaves_nothing_and_does_not_hang(tmp_path, ending, code):
+    program, pids = run_script(tmp_path, ending)
     _, errors = program.communicate(timeout=20)
     assert program.returncode == code, errors
     if code == 0:

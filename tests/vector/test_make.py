@@ -36,19 +36,16 @@ def test_seeds_do_not_depend_on_workers(clock):
 def test_the_auto_reset_goes_on_with_the_stream(cartpole):
     vecenv = make(cartpole, num_envs=1, backend=Serial)
     firsts = [vecenv.reset(seed=1)[0].tobytes()]
-    while len(firsts) < 5:
+    for _ in range(100):  # episodes of this action last about 10 steps
         obs, _, terminals, _, _ = vecenv.step([0])
         if terminals[0]:
             firsts.append(obs.tobytes())
-    assert len(set(firsts)) == 5
+    assert len(firsts) == len(set(firsts)) > 5
     again = make(cartpole, num_envs=1, backend=Serial)
     assert again.reset(seed=1)[0].tobytes() == firsts[0]
 
 
 def test_creators_and_arguments(clock):
-    vecenv = make(clock, [0, 7], {"fault": "x"}, num_envs=2, backend=Serial) if False else None
-    del vecenv
-
     def creator(a, b, buf=None, seed=0):
         env = clock(buf=buf, seed=seed)
         env.told = (a, b)

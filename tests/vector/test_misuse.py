@@ -165,7 +165,7 @@ def test_errors_inside_a_constructor_pass_through():
     def creator(buf=None, seed=0):
         raise TypeError("mine")
 
-    with pytest.raises(TypeError, match="^mine$"):
+    with pytest.raises(TypeError, match=r"^mine$"):
         make(creator, backend=Serial)
 
 

@@ -1,19 +1,17 @@
 """Multiprocessing gives the bytes that Serial gives, however the work is divided."""
 
 import os
-import pickle
 
 import numpy as np
 import pytest
 
+from puffer_core import APIUsageError
 from puffer_vector import Multiprocessing, Serial, make
 
 
 def plain(infos):
     """Infos in a form that compares, arrays included."""
-    return pickle.dumps(
-        [{k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in i.items()} for i in infos]
-    )
+    return [{k: np.asarray(v).tolist() for k, v in info.items()} for info in infos]
 
 
 def by_agent(vecenv, steps, high):
@@ -127,7 +125,9 @@ def test_first_come_returns_copies_of_whoever_is_ready(clock):
 
 
 def test_every_reset_takes_the_workers_from_any_state(clock):
-    vecenv = make(clock, num_envs=2, backend=Multiprocessing, num_workers=2, batch_size=1)
+    vecenv = make(
+        clock, num_envs=2, backend=Multiprocessing, num_workers=2, batch_size=1, timeout=20
+    )
     for received, answered in [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (0, 0)]:
         vecenv.async_reset(seed=5)
         for _ in range(received):
@@ -135,6 +135,11 @@ def test_every_reset_takes_the_workers_from_any_state(clock):
             assert obs.tolist() == [[5 + ids[0] // 2, 0]] * 2
         for _ in range(answered):
             vecenv.send([0, 0])
+    vecenv.async_reset()
+    for _ in range(2):
+        vecenv.recv()
+    with pytest.raises(APIUsageError, match="no batch is in flight"):  # nothing is left of before
+        vecenv.recv()
     vecenv.close()
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from puffer_cli import evaluate, train
-from puffer_cli.config import RUN_DIR, all_keys, load_config
+from puffer_cli.command_line import plain_key
+from puffer_cli.config import all_keys, load_config
 from puffer_cli.dashboard import Dashboard, make_console
 from puffer_cli.environments import find
 from puffer_cli.envs import list_environments, print_environments
@@ -18,8 +19,6 @@ from puffer_cli.layers import COMMAND_LINE, Layer
 from puffer_cli.nearest import did_you_mean
 from puffer_cli.report import print_result, to_json
 from puffer_core.errors import APIUsageError
-
-EPISODES = 128
 
 
 def run(options: argparse.Namespace, unknown: list[str], values: Mapping[str, Any]) -> int:
@@ -33,13 +32,8 @@ def run(options: argparse.Namespace, unknown: list[str], values: Mapping[str, An
     Raises:
         APIUsageError: unknown arguments, or keys for a command that takes none.
     """
-    keys = [f"--{key.replace('_', '-')}" for key in all_keys() if "." in key]
     if unknown:
-        own = [f"--{name.replace('_', '-')}" for name in vars(options)]
-        # `--learning-rate` is nearer to `--train.learning-rate` than its spelling tells.
-        same = [key for key in keys if key.endswith("." + unknown[0].partition("=")[0].lstrip("-"))]
-        hint = f"did you mean {same[0]!r}?" if same else did_you_mean(unknown[0], own + keys)
-        raise APIUsageError(f"unknown argument {unknown[0]!r}; {hint}")
+        raise APIUsageError(_unknown(unknown[0], options))
     if options.command is None:
         raise APIUsageError("a command is missing; there are train, eval, envs.")
     if options.command == "envs":
@@ -48,6 +42,18 @@ def run(options: argparse.Namespace, unknown: list[str], values: Mapping[str, An
         values = {**values, "run_dir": options.run_dir}
     command = _train if options.command == "train" else _eval
     return command(options, values)
+
+
+def _unknown(argument: str, options: argparse.Namespace) -> str:
+    """What to say of an argument that the command does not have."""
+    if not argument.startswith("-"):
+        return f"unexpected argument {argument!r}; see `puffer {options.command} --help`."
+    name = argument.partition("=")[0]
+    # By the last part: `--learning-rate` is meant for `--train.learning-rate`.
+    keys = {key.rpartition(".")[2]: key for key in all_keys()}
+    own = {key: key for key in vars(options) if key not in ("command", "env")}
+    shown = {key: f"--{full.replace('_', '-')}" for key, full in {**keys, **own}.items()}
+    return f"unknown option {name!r}; {did_you_mean(plain_key(name.lstrip('-')), shown)}"
 
 
 def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
@@ -64,27 +70,18 @@ def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
 
 def _eval(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     environment = find(options.env)
-    checkpoint = None
-    if options.policy == evaluate.RANDOM:
-        config = load_config(options.env, values)
-    else:
-        run_dir = options.run_dir or RUN_DIR
-        checkpoint = evaluate.find_checkpoint(run_dir, environment.name, options.policy)
-        config = evaluate.run_config(environment, checkpoint, Layer(COMMAND_LINE, values))
-    episodes = EPISODES if options.episodes is None else options.episodes
-    seed = evaluate.evaluation_seed(config) if options.seed is None else options.seed
-    max_steps = evaluate.MAX_STEPS if options.max_steps is None else options.max_steps
-    for name, value, low in (
-        ("episodes", episodes, 1),
-        ("seed", seed, 0),
-        ("max-steps", max_steps, 1),
-    ):
-        if value < low:
-            raise APIUsageError(f"--{name} must be at least {low}, got {value}.")
+    for name, low in (("episodes", 1), ("seed", 0), ("max_steps", 1)):
+        value = getattr(options, name)
+        if value is not None and value < low:
+            raise APIUsageError(f"--{name.replace('_', '-')} must be at least {low}, got {value}.")
+    given = {name: getattr(options, name) for name in evaluate.Request._fields}
+    request = evaluate.Request(
+        **{name: value for name, value in given.items() if value is not None}
+    )
     console = make_console(options.json)
     with Dashboard(console, f"puffer eval {environment.name}") as dashboard:
-        dashboard.print(f"policy: {checkpoint or 'random (uniform actions)'}")
-        document = evaluate.evaluate(config, checkpoint, episodes, seed, max_steps, dashboard)
+        changes = Layer(COMMAND_LINE, values)
+        document = evaluate.evaluate(environment, request, changes, dashboard)
     return _finish(console, document, options.json)
 
 

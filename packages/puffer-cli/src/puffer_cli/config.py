@@ -133,9 +133,7 @@ def check_names(layer: Layer) -> None:
     for key in layer.values:
         section, dot, name = key.partition(".")
         if not dot and section not in tops:
-            raise APIUsageError(
-                f"unknown key {key} ({layer.origin}); {did_you_mean(key, all_keys())}"
-            )
+            raise APIUsageError(f"unknown key {key} ({layer.origin}); {nearest_key(key)}")
         if not dot or section == "env":
             continue
         if key in RENAMED:
@@ -151,14 +149,19 @@ def check_names(layer: Layer) -> None:
                 "`puffer train ENV`."
             )
         if name not in SECTIONS[section].model_fields:
-            near = did_you_mean(key, all_keys())
-            raise APIUsageError(f"unknown key {key} ({layer.origin}); {near}")
+            raise APIUsageError(f"unknown key {key} ({layer.origin}); {nearest_key(key)}")
 
 
 def all_keys() -> list[str]:
     """Every dotted key but those of environments."""
     keys = [f"{name}.{key}" for name, model in SECTIONS.items() for key in model.model_fields]
     return ["run_dir", *(key for key in keys if key != "train.env")]
+
+
+def nearest_key(key: str) -> str:
+    """The end of a message about an unknown key, in whichever section its name is most like."""
+    names = {known.rpartition(".")[2]: known for known in all_keys()}
+    return did_you_mean(key.rpartition(".")[2], names)
 
 
 def flatten(nested: Mapping[str, Any]) -> dict[str, Any]:

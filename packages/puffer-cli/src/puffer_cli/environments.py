@@ -6,6 +6,7 @@ Importing this module is cheap; the libraries are loaded when an environment is 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Mapping
@@ -97,9 +98,6 @@ class OceanEnvironment:
         Raises:
             APIUsageError: unknown name, wrong type, out of range; names the origin.
         """
-        from pydantic import TypeAdapter, ValidationError
-
-        from puffer_cuda.config import Whole
         from puffer_ocean import load
         from puffer_ocean.library import Argument
 
@@ -113,13 +111,7 @@ class OceanEnvironment:
                 )
         values: dict[str, Any] = {}
         for name, argument in declared.items():
-            value = raw.get(name, argument.default)
-            if isinstance(value, str):
-                kind = {int: Whole, float: float, bool: bool}[argument.type]
-                try:
-                    value = TypeAdapter(kind).validate_python(value)
-                except ValidationError:
-                    pass  # the check below says what was expected
+            value = _typed(raw.get(name, argument.default), argument.type)
             try:
                 values[name] = argument.type(argument.check(value))
             except APIUsageError as error:
@@ -151,7 +143,7 @@ class GymnasiumEnvironment:
 
         _import_package(env_id)
         if env_id not in gymnasium.registry:
-            hint = did_you_mean(env_id, gymnasium.registry)
+            hint = did_you_mean(env_id, list(gymnasium.registry))
             raise APIUsageError(f"Gymnasium has no environment {env_id!r}; {hint}")
         self.env_id = env_id
         self.name = GYMNASIUM + env_id
@@ -209,6 +201,19 @@ def _import_package(env_id: str) -> None:
                     f"{env_id} needs the package {distribution}: `pip install {distribution}` "
                     f"({error})."
                 ) from error
+
+
+def _typed(value: Any, kind: type) -> Any:
+    """A text as `kind` where it is one; what it is not, the caller's check says better."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from puffer_cuda.config import Whole
+
+    if isinstance(value, str):
+        adapter: TypeAdapter[Any] = TypeAdapter(Whole if kind is int else kind)
+        with contextlib.suppress(ValidationError):
+            return adapter.validate_python(value)
+    return value
 
 
 def _literal(value: Any) -> Any:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from puffer_cli.config import Config, resolve
+import numpy as np
+import numpy.typing as npt
+
+from puffer_cli.config import RUN_DIR, Config, check_names, load_config, resolve
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.environments import Environment
 from puffer_cli.layers import Layer, read_run
@@ -15,8 +19,9 @@ from puffer_cli.vectorize import evaluation_config, make_vecenv
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
+
+    from puffer_vector import VecEnv
 
 RANDOM, LATEST = "random", "latest"
 MAX_STEPS = 100_000  # of one episode, so that an evaluation ends where episodes do not
@@ -29,16 +34,20 @@ SEED_DISTANCE = 2**31
 CHANGEABLE = ("env.", "vec.", "train.device", "train.threads", "run_dir")
 
 
-class Episodes(NamedTuple):
-    """What an evaluation saw.
+class Request(NamedTuple):
+    """What `puffer eval` was asked for.
 
     Attributes:
-        columns: aligned arrays, one entry per finished episode.
-        steps: agent steps, of finished episodes.
+        policy: "random", "latest", or the folder of a run or a checkpoint.
+        episodes: at least so many.
+        seed: of environments and actions; None: as in the evaluation after training.
+        max_steps: longest episode; longer ones are left out.
     """
 
-    columns: dict[str, np.ndarray[Any, Any]]
-    steps: int
+    policy: str = RANDOM
+    episodes: int = 128
+    seed: int | None = None
+    max_steps: int = MAX_STEPS
 
 
 def evaluation_seed(config: Config) -> int:
@@ -93,79 +102,85 @@ def run_config(environment: Environment, checkpoint: Path, changes: Layer) -> Co
 
 
 def evaluate(
-    config: Config,
-    checkpoint: Path | None,
-    episodes: int,
-    seed: int,
-    max_steps: int,
-    dashboard: Dashboard,
+    environment: Environment, request: Request, changes: Layer, dashboard: Dashboard
 ) -> dict[str, Any]:
     """Evaluate a trained policy, or the uniform random one.
 
     Args:
-        config: of the run, or of the environment alone.
-        checkpoint: folder of the weights; None: random actions.
-        episodes: how many.
-        seed: of the environments and of the actions.
-        max_steps: longest episode; longer ones are left out.
+        environment: where.
+        request: what.
+        changes: keys that replace those of the run, or of the environment's own configuration.
         dashboard: entered by the caller; shows the progress.
 
     Returns:
         The JSON document of `puffer eval --json`.
+
+    Raises:
+        APIUsageError: no such policy, or changes that do not fit it.
     """
+    check_names(changes)
     dashboard.status("loading torch")
     from puffer_cuda.checkpoint import load_weights
     from puffer_cuda.device import choose_device, limit_threads
     from puffer_cuda.policy import make_policy
 
+    checkpoint = None
+    if request.policy == RANDOM:
+        config = load_config(environment.name, changes.values)
+    else:
+        run_dir = changes.values.get("run_dir", RUN_DIR)
+        checkpoint = find_checkpoint(run_dir, environment.name, request.policy)
+        config = run_config(environment, checkpoint, changes)
+    dashboard.print(f"policy: {checkpoint or 'random (uniform actions)'}")
+    seed = evaluation_seed(config) if request.seed is None else request.seed
+
     limit_threads(config.train.threads)
     device = choose_device(config.train.device)
-    policy: torch.nn.Module | None = None
-    if checkpoint is not None:
-        vecenv = make_vecenv(evaluation_config(config, 1, seed))
-        spaces = (vecenv.single_observation_space, vecenv.single_action_space)
-        vecenv.close()
-        policy = make_policy(config.policy, *spaces).to(device)
-        load_weights(checkpoint, policy)
-    begin = time.perf_counter()
-    seen = run_episodes(config, policy, device, episodes, seed, max_steps, dashboard)
-    seconds = time.perf_counter() - begin
+    with closing(make_vecenv(evaluation_config(config, request.episodes, seed))) as vecenv:
+        policy = None
+        if checkpoint is not None:
+            spaces = (vecenv.single_observation_space, vecenv.single_action_space)
+            policy = make_policy(config.policy, *spaces).to(device)
+            load_weights(checkpoint, policy)
+        begin = time.perf_counter()
+        episodes = run_episodes(policy, vecenv, device, seed, request.max_steps, dashboard)
+        seconds = time.perf_counter() - begin
+    steps = int(episodes.get("episode_length", np.zeros(1)).sum())
     return {
         "env": config.train.env,
         "run": str(checkpoint.parent.parent) if checkpoint else None,
         "policy": str(checkpoint) if checkpoint else RANDOM,
         "seed": seed,
-        "steps": seen.steps,
+        "steps": steps,
         "seconds": seconds,
-        "steps_per_second": seen.steps / seconds,
-        "stats": summarize(seen.columns),
+        "steps_per_second": steps / seconds,
+        "stats": summarize(episodes),
     }
 
 
 def run_episodes(
-    config: Config,
     policy: torch.nn.Module | None,
+    vecenv: VecEnv,
     device: torch.device,
-    episodes: int,
     seed: int,
     max_steps: int,
     dashboard: Dashboard,
-) -> Episodes:
-    """One episode of each of `episodes` agents; arguments as in `evaluate`."""
+) -> dict[str, npt.NDArray[Any]]:
+    """The first episode of every agent of `vecenv`.
+
+    Returns:
+        Aligned arrays, one entry per episode that ended within `max_steps`.
+    """
     from puffer_cuda.evaluation import evaluate_policy
 
     def progress(finished: int, agents: int) -> None:
-        dashboard.tick(f"evaluating: {min(finished, episodes):,} of {episodes:,} episodes")
+        dashboard.tick(f"evaluating: {finished:,} of {agents:,} episodes")
 
-    vecenv = make_vecenv(evaluation_config(config, episodes, seed))
-    try:
-        columns = evaluate_policy(policy, vecenv, device, seed, max_steps, progress)
-    finally:
-        vecenv.close()
-    finished = len(columns.get("episode_length", ()))
-    if finished < min(episodes, vecenv.num_agents):
+    episodes = evaluate_policy(policy, vecenv, device, seed, max_steps, progress)
+    longer = vecenv.num_agents - len(episodes.get("episode_length", ()))
+    if longer:
         dashboard.print(
-            f"{vecenv.num_agents - finished} episodes were longer than {max_steps:,} steps and "
-            "are not counted: the means are of shorter ones"
+            f"WARNING: {longer} of {vecenv.num_agents} episodes were longer than {max_steps:,} "
+            "steps and are left out: the means are of the shorter ones"
         )
-    return Episodes(columns, int(columns["episode_length"].sum()) if finished else 0)
+    return episodes

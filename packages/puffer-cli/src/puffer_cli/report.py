@@ -73,6 +73,7 @@ def print_result(console: Console, document: Mapping[str, Any]) -> None:
             error = stats[f"{name}_se"]
             shown = "" if error is None else f"± {error:.4g} (standard error)"
             table.add_row(name, f"{stats[name]:.4g}", shown)
+    console.print()
     console.print(table)
     if document.get("run"):
         console.print(Text(f"run folder: {document['run']}"), soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import MAX_STEPS, evaluation_seed, run_episodes
 from puffer_cli.report import summarize
 from puffer_cli.run import Run
-from puffer_cli.vectorize import make_vecenv
+from puffer_cli.vectorize import evaluation_config, make_vecenv, plan_vec
+from puffer_cuda.plan import plan
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,6 +59,9 @@ def train(
         APIUsageError: impossible sizes or settings; nothing is written then.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
     """
+    agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
+    for line in plan(config.train, agents).lines():  # before torch: what is impossible fails now
+        dashboard.print(line)
     dashboard.status("loading torch")
     import torch
 
@@ -72,8 +76,6 @@ def train(
             spaces = (vecenv.single_observation_space, vecenv.single_action_space)
             policy = make_policy(config.policy, *spaces)
         trainer = PuffeRL(config.train, vecenv, policy)
-        for line in trainer.plan.lines():
-            dashboard.print(line)
         run = Run(config)
         try:
             seconds = _loop(trainer, run, dashboard)
@@ -83,12 +85,13 @@ def train(
         vecenv.close()
     stats: dict[str, Any] = {}
     if config.train.eval_episodes:
-        wanted, seed = config.train.eval_episodes, evaluation_seed(config)
-        stats = summarize(
-            run_episodes(
-                config, trainer.policy, trainer.device, wanted, seed, MAX_STEPS, dashboard
-            ).columns
-        )
+        seed = evaluation_seed(config)
+        fresh = make_vecenv(evaluation_config(config, config.train.eval_episodes, seed))
+        with closing(fresh):
+            episodes = run_episodes(
+                trainer.policy, fresh, trainer.device, seed, MAX_STEPS, dashboard
+            )
+        stats = summarize(episodes)
     return {
         "env": config.train.env,
         "run": str(run.folder),
@@ -115,7 +118,8 @@ def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:
                 dashboard.update(logs)
                 with _tolerated(dashboard):
                     run.log(logs)
-                if trainer.epoch % c.checkpoint_interval == 0:
+                last = trainer.epoch == trainer.total_epochs
+                if trainer.epoch % c.checkpoint_interval == 0 and not last:
                     with _tolerated(dashboard):
                         trainer.save_checkpoint(run.checkpoints)
         except Exception:  # a worker died, the loss diverged: what was learnt is worth keeping
@@ -151,7 +155,9 @@ def _stop_requests(dashboard: Dashboard) -> Iterator[list[int]]:
         requests.append(number)
         dashboard.print("stopping after this epoch; again to stop at once, without saving")
 
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    # What is ignored stays so: shells ignore SIGINT for jobs in the background.
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, note) for number in numbers}
     try:
         yield requests
     finally:

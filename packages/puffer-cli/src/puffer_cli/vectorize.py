@@ -25,12 +25,14 @@ class VecPlan:
         num_envs: instances of the creator.
         num_workers: processes; None: the vectorizer chooses.
         env_kwargs: keyword arguments of one instance.
+        num_agents: agents of all instances.
     """
 
     backend: str
     num_envs: int
     num_workers: int | None
     env_kwargs: dict[str, Any]
+    num_agents: int
 
 
 def cores() -> int:
@@ -49,7 +51,8 @@ def plan_vec(config: Config) -> VecPlan:
     Raises:
         APIUsageError: a combination that cannot be, with what to change.
     """
-    vec, native = config.vec, find(config.train.env).native
+    vec, environment = config.vec, find(config.train.env)
+    native = environment.native
     backend = vec.backend
     if backend == "auto":
         backend = "multiprocessing" if vec.num_workers else "native" if native else "serial"
@@ -67,12 +70,13 @@ def plan_vec(config: Config) -> VecPlan:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
         )
+    agents = environment.agents(config.env) * config.env["num_envs"] if native else 1
     if backend == "native":
-        copies = max(vec.num_envs, 1) * config.env["num_envs"]
-        threads = vec.num_threads or cores()
-        return VecPlan(
-            "PufferEnv", 1, None, {**config.env, "num_envs": copies, "num_threads": threads}
-        )
+        instances = max(vec.num_envs, 1)
+        copies = {"num_envs": instances * config.env["num_envs"]}
+        threads = {"num_threads": vec.num_threads or cores()}
+        kwargs = {**config.env, **copies, **threads}
+        return VecPlan("PufferEnv", 1, None, kwargs, instances * agents)
     automatic = max(vec.num_workers, 1)
     if not native:  # the first multiple of the workers that is large enough
         automatic *= -(-GYMNASIUM_ENVS // automatic)
@@ -85,7 +89,7 @@ def plan_vec(config: Config) -> VecPlan:
             f"nearest: {near}."
         )
     name = "Serial" if backend == "serial" else "Multiprocessing"
-    return VecPlan(name, num_envs, vec.num_workers or None, dict(config.env))
+    return VecPlan(name, num_envs, vec.num_workers or None, dict(config.env), num_envs * agents)
 
 
 def make_vecenv(config: Config) -> VecEnv:

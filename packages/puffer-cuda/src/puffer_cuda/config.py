@@ -63,7 +63,8 @@ class TrainConfig(Section):
     gae_lambda: Share = Field(0.90, description="decay of the advantage estimate")
     rho_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the error")
     c_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the trace")
-    reward_clip: NonNegative = Field(1.0, description="rewards in [-clip, clip]; 0: as they are")
+    reward_scale: Positive = Field(1.0, description="factor on rewards, before the clip")
+    reward_clip: NonNegative = Field(1.0, description="rewards in [-clip, clip]; 0: no clip")
 
     clip_coef: Positive = Field(0.2, description="clip of the policy's ratio")
     vf_coef: NonNegative = Field(2.0, description="weight of the value loss")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -50,9 +51,8 @@ def evaluate_policy(
         if adapter:
             logits, _, state = adapter.act(torch.from_numpy(observations).to(device), state)
             actions = sample_logits(logits, generator=generator)[0].cpu().numpy()
-            space = vecenv.single_action_space
-            if hasattr(space, "low"):
-                actions = actions.reshape(-1, *space.shape).clip(space.low, space.high)
+            if isinstance(vecenv.single_action_space, gymnasium.spaces.Box):
+                actions = actions.reshape(-1, *vecenv.single_action_space.shape)
         else:
             actions = vecenv.action_space.sample()
         observations, _, terminals, truncations, infos = vecenv.step(actions)

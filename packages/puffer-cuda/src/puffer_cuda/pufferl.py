@@ -77,6 +77,7 @@ class PuffeRL:
             vecenv,
             self.adapter,
             c.horizon,
+            c.reward_scale,
             c.reward_clip,
             c.seed,
             self.device,

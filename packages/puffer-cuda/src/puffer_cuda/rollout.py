@@ -33,6 +33,7 @@ class Rollout:
         vecenv: Any,
         policy: PolicyAdapter,
         horizon: int,
+        reward_scale: float,
         reward_clip: float,
         seed: int,
         device: torch.device,
@@ -44,6 +45,7 @@ class Rollout:
         space = vecenv.single_action_space
         self.vecenv, self.policy, self.horizon, self.device = vecenv, policy, horizon, device
         self.generator, self.profile, self.reward_clip = generator, profile, reward_clip
+        self.reward_scale = reward_scale
         self.continuous = isinstance(space, gymnasium.spaces.Box)
         self.action_space = space
 
@@ -125,7 +127,7 @@ class Rollout:
             self.statistics.add(infos)
             self.steps += int(np.count_nonzero(masks))
             self.current[batch] = self._tensor(observations)
-            self.rewards[rows, t] = self._tensor(self._clip(rewards, agent=rows.start))
+            self.rewards[rows, t] = self._tensor(self._learnt(rewards, rows.start))
             self.masks[rows, t] = self._tensor(masks)
             self.terminals[rows, t] = self._tensor(terminals)
             cut = truncations & ~terminals
@@ -151,25 +153,24 @@ class Rollout:
             for tensor in self.state
         )
 
-    def _clip(self, rewards: npt.NDArray[np.float32], agent: int) -> npt.NDArray[np.float32]:
+    def _learnt(self, rewards: npt.NDArray[np.float32], agent: int) -> npt.NDArray[np.float32]:
+        """Rewards as the learner sees them: scaled, clipped, and certainly finite."""
         if not np.isfinite(rewards).all():
             row = int(np.flatnonzero(~np.isfinite(rewards))[0])
             raise FloatingPointError(
                 f"the environment returned reward {rewards[row]} for agent {agent + row} "
                 f"after {self.steps} steps."
             )
-        if not self.reward_clip:
-            return rewards
-        self.clipped_rewards += int(np.count_nonzero(np.abs(rewards) > self.reward_clip))
-        return rewards.clip(-self.reward_clip, self.reward_clip)
+        rewards = rewards * np.float32(self.reward_scale)
+        if self.reward_clip:
+            self.clipped_rewards += int(np.count_nonzero(np.abs(rewards) > self.reward_clip))
+            rewards = rewards.clip(-self.reward_clip, self.reward_clip)
+        return rewards
 
     def _to_environment(self, actions: Tensor) -> npt.NDArray[Any]:
-        """Raw samples as the environments take them: floats clipped to the space's bounds."""
+        """Raw samples in the shape of the space; the vectorizer clips floats to its bounds."""
         array: npt.NDArray[Any] = actions.cpu().numpy()
-        if not self.continuous:
-            return array
-        box = self.action_space
-        return array.reshape(-1, *box.shape).clip(box.low, box.high).astype(box.dtype, copy=False)
+        return array.reshape(-1, *self.action_space.shape) if self.continuous else array
 
     def _tensor(self, array: npt.NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self.device)

@@ -98,10 +98,11 @@ def build_all(selection: list[str] | None = None) -> dict[str, str]:
         BuildError: no compiler, or an unknown name.
     """
     compiler()
-    failures = {}
-    for name in selection or names():
+    for name in selection or ():
         if name not in names():
             raise BuildError(f"no environment {name!r} to build; there are {', '.join(names())}.")
+    failures = {}
+    for name in selection or names():
         try:
             compile_library(source(name), library(name))
         except BuildError as error:

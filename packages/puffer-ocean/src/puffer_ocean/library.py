@@ -58,7 +58,8 @@ class Argument:
             fits = fits and value in (0, 1)
         elif isinstance(value, (bool, np.bool_)):
             fits = False
-        if not fits or not math.isfinite(value) or not self.low <= value <= self.high:
+        # the range first: math.isfinite cannot take an integer beyond the floats
+        if not fits or not self.low <= value <= self.high or not math.isfinite(value):
             raise APIUsageError(f"{expected}, got {value!r}.")
         if self.type is int and int(value) != value:
             raise APIUsageError(f"{expected}, got {value!r}.")

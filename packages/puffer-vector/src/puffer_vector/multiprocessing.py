@@ -146,9 +146,9 @@ class Multiprocessing(VecEnv):
             self._wait()
         self._answers.clear()
         for index, worker in enumerate(self._workers):
-            self._steps[index] = 0
             own = None if seeds is None else seeds[worker.envs.start : worker.envs.stop]
             self._command(index, "reset", own)
+            self._steps[index] = 0
         self._in_flight = deque(self._blocks)
 
     def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
@@ -158,8 +158,8 @@ class Multiprocessing(VecEnv):
         else:
             self._buffers["actions"][batch.rows] = actions
         for index in batch.workers:
-            self._steps[index] += 1
             self._command(index, "step", None)
+            self._steps[index] += 1
 
     def _collect(self) -> Reply | None:
         if not self._fixed:
@@ -191,11 +191,11 @@ class Multiprocessing(VecEnv):
         return Reply(Batch(workers, ids, ids, data), infos, data["masks"] & stepped)
 
     def _command(self, index: int, command: str, argument: object) -> None:
-        self._busy.add(index)
         try:
             self._workers[index].pipe.send((command, argument))
         except OSError:
             self._fail(index, how_it_ended(self._workers[index]))
+        self._busy.add(index)
 
     def _wait(self) -> None:
         """Wait until a worker answers, and take its answer."""
@@ -245,6 +245,9 @@ def _context(context: str | BaseContext | None) -> BaseContext:
     if context is None:
         # Not fork: it copies the locks of threads that the parent runs, torch's among them.
         context = "forkserver" if "forkserver" in methods else "spawn"
+        # Imported once instead of in every worker. A program with a fork server of its own is
+        # not affected if that one runs already, or gives its own context.
+        multiprocessing.set_forkserver_preload(["puffer_vector.worker"])
     if context not in methods:
         raise APIUsageError(f"context must be one of {', '.join(methods)}, got {context!r}.")
     return multiprocessing.get_context(context)

@@ -87,7 +87,7 @@ static void observe(const puffer_env *env, const State *s) {
     obs[0] = 2 * paddle / WIDTH - 1;
     obs[1] = s->paddle_width / PADDLE_WIDTH;
     obs[2] = 2 * ball / WIDTH - 1;
-    obs[3] = 2 * (s->ball_y + BALL / 2) / HEIGHT - 1;
+    obs[3] = 2 * s->ball_y / HEIGHT - 1; /* upper edge: a lost ball sinks to HEIGHT */
     obs[4] = (ball - paddle) / WIDTH;
     obs[5] = s->ball_vx / 512;
     obs[6] = s->ball_vy / 512;
