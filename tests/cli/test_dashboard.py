@@ -83,8 +83,16 @@ def test_a_sparkline_is_short_whatever_the_values(values):
     for value in values:
         trend.add(value)
     line = trend.sparkline()
-    assert len(line) <= POINTS
+    assert len(line) < POINTS
     assert set(line) <= set(BARS)
+
+
+def test_a_sparkline_gives_every_part_of_the_history_the_same_width():
+    trend = Trend()
+    for step in range(1000):
+        trend.add(step >= 500)
+    line = trend.sparkline()
+    assert abs(line.count(BARS[0]) - line.count(BARS[-1])) <= 1
 
 
 def test_a_sparkline_covers_the_whole_history():
@@ -92,6 +100,6 @@ def test_a_sparkline_covers_the_whole_history():
     for value in range(1000):
         trend.add(value)
     line = trend.sparkline()
-    assert len(line) > POINTS / 2
+    assert len(line) >= POINTS / 2
     assert list(line) == sorted(line, key=BARS.index)
     assert (line[0], line[-1]) == (BARS[0], BARS[-1])

@@ -48,14 +48,15 @@ def test_each_log_is_a_line_at_once(config):
     run.close()
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, step):
     path = tmp_path / "config.json"
     write_whole(path, "old")
 
-    def full(descriptor):
+    def full(*arguments):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, step, full)
     with pytest.raises(OSError, match="space"):
         write_whole(path, "new and longer")
     assert path.read_text() == "old"

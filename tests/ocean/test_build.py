@@ -42,6 +42,24 @@ def test_an_error_shows_the_compilers_words_and_keeps_the_old_library(shelf, add
     assert [path.name for path in target.parent.iterdir()] == [target.name]  # no scraps
 
 
+def test_a_compiler_that_fails_half_way_keeps_the_old_library(shelf, add_source, monkeypatch):
+    source, target = add_source("one", GOOD), build.library("one")
+    build.compile_library(source, target)
+    before = target.read_bytes()
+    script = shelf / "dying"
+    script.write_text("""#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+echo half > "$2"
+echo out of memory >&2
+exit 1
+""")
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    with pytest.raises(build.BuildError, match="out of memory"):
+        build.compile_library(source, target)
+    assert target.read_bytes() == before
+
+
 def test_a_library_in_use_is_replaced_not_overwritten(shelf, add_source):
     """A process that has loaded the old one keeps it: the name moves to a new file."""
     target = build.library("one")

@@ -20,7 +20,7 @@ WIDTH = 80
 FRAMES_PER_SECOND = 2
 LINE_SECONDS = 5.0
 BARS = "▁▂▃▄▅▆▇█"
-POINTS = 16  # width of a sparkline
+POINTS = 16  # longest sparkline
 
 
 class Trend:
@@ -38,14 +38,14 @@ class Trend:
             return
         self._points.append(sum(self._pending) / len(self._pending))
         self._pending = []
-        if len(self._points) == 2 * POINTS:
+        if len(self._points) == POINTS:
             pairs = zip(self._points[::2], self._points[1::2], strict=True)
             self._points = [(a + b) / 2 for a, b in pairs]
             self._per_point *= 2
 
     def sparkline(self) -> str:
-        """At most POINTS characters, scaled to their own range."""
-        points = [value for value in self._points[-POINTS:] if abs(value) < float("inf")]
+        """Fewer than POINTS characters, scaled to their own range."""
+        points = [value for value in self._points if abs(value) < float("inf")]
         if len(points) < 2:
             return ""
         low, high = min(points), max(points)

@@ -80,6 +80,7 @@ class OceanEnv(PufferEnv):
         self._choices = None if not self._discrete else _choices(spec.action_space)
         self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
         self._vec = self._create(values, seed)
+        self._started = False
         bounds = [num_envs * k // num_threads for k in range(num_threads + 1)]
         self._ranges = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
@@ -116,6 +117,7 @@ class OceanEnv(PufferEnv):
         if seed is not None:
             self._library.functions.seed(self._open(), _seed(seed))
         self._library.functions.reset(self._open(), 0, self.num_envs)
+        self._started = True
         return self.observations, []
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -126,9 +128,12 @@ class OceanEnv(PufferEnv):
                 floats; floats outside the bounds are clipped by the environment.
 
         Raises:
-            APIUsageError: wrong shape, a choice that does not exist, or a float that is not finite.
+            APIUsageError: before `reset`, wrong shape, a choice that does not exist, or a float
+                that is not finite.
         """
         vec = self._open()
+        if not self._started:
+            raise APIUsageError("step: call reset() first.")
         self._take(actions)
         step = self._library.functions.step
         if self._pool is None:
@@ -216,6 +221,6 @@ def _choices(space: gymnasium.Space[Any]) -> int | Array:
 
 
 def _seed(seed: int) -> int:
-    if not 0 <= seed < 2**64:
-        raise APIUsageError(f"seed must be in 0..2**64 - 1, got {seed}.")
+    if not hasattr(seed, "__index__") or not 0 <= seed < 2**64:
+        raise APIUsageError(f"seed must be an integer in 0..2**64 - 1, got {seed!r}.")
     return int(seed)

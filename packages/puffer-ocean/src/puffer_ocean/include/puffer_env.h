@@ -21,6 +21,8 @@
  * `max_steps`, copies the final observation, resets at the end and seeds the random streams. So
  * `step` never calls `reset`, and `reset` never touches rewards or flags.
  *
+ * All agents of an environment end their episode in the same step: that is when the harness resets.
+ *
  * Rules: no globals, no rand(), no allocation in step. Randomness comes from `env->rng` alone, so
  * that results depend on (seed, index of the environment) and not on the number of threads.
  * The rows that `env` points to belong to the environment: what it wrote there is still there in

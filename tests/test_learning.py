@@ -1,0 +1,50 @@
+"""The shipped settings learn: long runs through the real command line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def puffer(*arguments, cwd):
+    command = [sys.executable, "-m", "puffer_cli.main", *arguments, "--json"]
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_squared(tmp_path):
+    stats = puffer("train", "puffer_squared", cwd=tmp_path)["stats"]
+    assert stats["perf"] >= 0.95
+
+
+def test_cartpole(tmp_path):
+    stats = puffer("train", "puffer_cartpole", cwd=tmp_path)["stats"]
+    assert stats["episode_length"] >= 195  # of 200
+
+
+def test_continuous_cartpole(tmp_path):
+    stats = puffer("train", "cartpole", "--env.continuous", "true", cwd=tmp_path)["stats"]
+    assert stats["episode_length"] >= 195
+
+
+def test_recurrent_cartpole(tmp_path):
+    stats = puffer("train", "cartpole", "--policy.network", "mingru", cwd=tmp_path)["stats"]
+    assert stats["episode_length"] >= 195
+
+
+def test_gymnasium_cartpole(tmp_path):
+    stats = puffer("train", "gymnasium/CartPole-v1", cwd=tmp_path)["stats"]
+    assert stats["episode_return"] > 400
+
+
+def test_breakout_and_its_evaluation(tmp_path):
+    trained = puffer("train", "puffer_breakout", cwd=tmp_path)["stats"]
+    assert trained["score"] >= 300
+    arguments = ("--load-model-path", "latest", "--episodes", "32", "--seed", "7")
+    evaluated = puffer("eval", "breakout", *arguments, cwd=tmp_path)["stats"]
+    error = (trained["score_se"] ** 2 + evaluated["score_se"] ** 2) ** 0.5
+    assert abs(evaluated["score"] - trained["score"]) <= 3 * error + 1
