@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -47,6 +48,9 @@ def save(
 
     Returns:
         The folder of the checkpoint.
+
+    Raises:
+        OSError: it could not be written; what was there before is untouched.
     """
     target = folder / f"{step:016d}"
     scratch = folder / f".{target.name}.{os.getpid()}"
@@ -66,6 +70,8 @@ def save(
         shutil.rmtree(target, ignore_errors=True)  # the same step again, from an earlier attempt
         os.replace(scratch, target)
         _sync(folder)
+    except SafetensorError as error:
+        raise OSError(f"{scratch}: {error}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return target

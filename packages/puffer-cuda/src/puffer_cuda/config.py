@@ -10,10 +10,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 def _whole(value: Any) -> Any:
     """Accept 1e7, "1e7" and "10_000_000" as integers; leave the rest to the type's own check."""
     if isinstance(value, str):
-        try:
-            value = float(value.replace("_", ""))
-        except ValueError:
-            return value
+        text = value
+        for number in (int, float):  # int first: a float holds whole numbers up to 2^53 only
+            try:
+                value = number(text)
+                break
+            except ValueError:
+                continue
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -27,7 +30,7 @@ NonNegative = Annotated[float, Field(ge=0)]
 class Section(BaseModel):
     """A section of the configuration: unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=True, allow_inf_nan=False)
 
 
 class TrainConfig(Section):

@@ -27,10 +27,10 @@ class Plan:
         """For people: one line a fact."""
         passes = self.minibatches * self.minibatch_size / self.batch_size
         return [
-            f"batch {self.batch_size:,} = {self.num_agents:,} agents x {self.horizon} steps",
-            f"{self.minibatches} minibatches of {self.minibatch_size:,} an epoch "
+            f"batch: {self.batch_size:,} = {self.num_agents:,} agents x {self.horizon} steps",
+            f"minibatches an epoch: {self.minibatches} of {self.minibatch_size:,} "
             f"({passes:.3g} passes)",
-            f"{self.total_epochs:,} epochs, {self.total_timesteps:,} steps",
+            f"epochs: {self.total_epochs:,}, {self.total_timesteps:,} steps",
         ]
 
 
