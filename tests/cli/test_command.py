@@ -52,7 +52,7 @@ def test_training_prints_one_document(trained):
     names = ("score", "perf", "episode_return", "episode_length")
     assert set(document["stats"]) == {"episodes", *names, *(f"{name}_se" for name in names)}
     assert document["stats"]["episodes"] == 20
-    assert "batch 512" in result.stderr  # the plan
+    assert "batch: 512" in result.stderr  # the plan
 
 
 def test_a_run_folder_is_complete(trained):

@@ -73,3 +73,24 @@ def test_convolutions_are_matrices_and_missing_gradients_are_left_alone():
     expected = -reference_orthogonalize(kernel.grad.flatten(1).numpy())
     np.testing.assert_allclose(kernel.detach().flatten(1).numpy(), expected, atol=2e-5)
     assert torch.equal(idle, torch.ones(2, 2))
+
+
+def test_a_dead_unit_leaves_no_denormal_numbers():
+    parameter = torch.nn.Parameter(torch.zeros(4, 3))
+    optimizer = Muon([parameter], lr=0.1, momentum=0.9)
+    parameter.grad = torch.ones(4, 3)
+    for _ in range(1200):  # 0.9^1200 is 1e-55, long below what float32 can hold
+        optimizer.step()
+        parameter.grad = torch.ones(4, 3)
+        parameter.grad[2] = 0
+        momentum = optimizer.state[parameter]["momentum"].abs()
+        assert not ((momentum > 0) & (momentum < torch.finfo(torch.float32).tiny)).any()
+    assert not momentum[2].any()
+
+
+def test_rows_that_are_nothing_beside_the_others_change_nothing():
+    matrix = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
+    matrix[1] = 0
+    faint = matrix.clone()
+    faint[1] = 1e-20
+    assert torch.equal(orthogonalize(faint), orthogonalize(matrix))

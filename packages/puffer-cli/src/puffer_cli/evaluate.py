@@ -121,7 +121,7 @@ def evaluate(
     check_names(changes)
     dashboard.status("loading torch")
     from puffer_cuda.checkpoint import load_weights
-    from puffer_cuda.device import choose_device, prepare_cpu
+    from puffer_cuda.device import choose_device, limit_threads
     from puffer_cuda.policy import make_policy
 
     checkpoint = None
@@ -134,7 +134,7 @@ def evaluate(
     dashboard.print(f"policy: {checkpoint or 'random (uniform actions)'}")
     seed = evaluation_seed(config) if request.seed is None else request.seed
 
-    prepare_cpu(config.train.threads)
+    limit_threads(config.train.threads)
     device = choose_device(config.train.device)
     with closing(make_vecenv(evaluation_config(config, request.episodes, seed))) as vecenv:
         policy = None

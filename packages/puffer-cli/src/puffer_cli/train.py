@@ -65,11 +65,8 @@ def train(
     dashboard.status("loading torch")
     import torch
 
-    from puffer_cuda.device import prepare_cpu
     from puffer_cuda.policy import make_policy
     from puffer_cuda.pufferl import PuffeRL
-
-    prepare_cpu(config.train.threads)  # before torch starts any
 
     dashboard.status(f"creating {config.train.env}")
     vecenv = vecenv or make_vecenv(config)

@@ -1,4 +1,4 @@
-"""Where tensors live, and how torch uses the CPU."""
+"""Where tensors live, and how many threads torch may use."""
 
 from __future__ import annotations
 
@@ -35,11 +35,6 @@ def available_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def prepare_cpu(threads: int) -> None:
-    """Let torch use `threads` CPU threads; 0 means as many as this process may use.
-
-    Numbers below 1e-38 become 0 from here on: the probabilities and gradients of a policy that has
-    made up its mind reach them, and processors take a hundred times as long over each.
-    """
-    torch.set_flush_denormal(True)  # first: threads take it over from the one that starts them
+def limit_threads(threads: int) -> None:
+    """Let torch use `threads` CPU threads; 0 means as many as this process may use."""
     torch.set_num_threads(threads or available_cpus())

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import torch
 from torch import Tensor
+from torch.nn.functional import hardshrink
 
 # Coefficients (a, b, c) of the five Newton-Schulz steps X <- a X + (b G + c G^2) X, G = X X^T.
 COEFFICIENTS = (
@@ -23,7 +24,9 @@ def orthogonalize(matrix: Tensor) -> Tensor:
     wide = matrix.shape[-2] <= matrix.shape[-1]
     x = matrix if wide else matrix.mT
     norm: Tensor = torch.linalg.norm(x, dim=(-2, -1), keepdim=True)
-    x = x / norm.clamp(min=1e-7)
+    # A dead unit's row decays towards 0. Its products would be denormal numbers, over which a CPU
+    # takes a hundred times as long; next to a norm of 1 these entries are 0 in float32.
+    x = hardshrink(x / norm.clamp(min=1e-7), 1e-12)
     for a, b, c in COEFFICIENTS:
         gram = x @ x.mT
         x = a * x + (b * gram + c * (gram @ gram)) @ x
@@ -87,6 +90,7 @@ class Muon(torch.optim.Optimizer):
             state["momentum"] = torch.zeros_like(parameter)
         assert parameter.grad is not None
         momentum = state["momentum"].mul_(group["momentum"]).add_(parameter.grad)
+        momentum.copy_(hardshrink(momentum, 1e-30))  # as in orthogonalize
         update = parameter.grad.add(momentum, alpha=group["momentum"]).flatten(1)
         scale = max(1.0, update.shape[0] / update.shape[1]) ** 0.5
         parameter.mul_(1 - group["lr"] * group["weight_decay"])

@@ -15,7 +15,7 @@ from puffer_cuda import checkpoint
 from puffer_cuda.adapter import PolicyAdapter
 from puffer_cuda.advantage import advantages
 from puffer_cuda.config import TrainConfig
-from puffer_cuda.device import choose_device, prepare_cpu
+from puffer_cuda.device import choose_device, limit_threads
 from puffer_cuda.loss import ppo_loss
 from puffer_cuda.muon import Muon
 from puffer_cuda.plan import plan
@@ -65,7 +65,7 @@ class PuffeRL:
         self.total_epochs = self.plan.total_epochs
         self.total_timesteps = self.plan.total_timesteps
         self.device = choose_device(c.device)
-        prepare_cpu(c.threads)
+        limit_threads(c.threads)
         self.vecenv = vecenv
         self.policy = policy.to(self.device)
         self.adapter = PolicyAdapter(policy)
