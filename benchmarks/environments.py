@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import puffer_ocean
-from puffer_vector import make
 from rich.console import Console
 from rich.table import Table
+
+import puffer_ocean
+from puffer_vector import make
 
 BATCHES = 64
 

@@ -30,7 +30,9 @@ NonNegative = Annotated[float, Field(ge=0)]
 class Section(BaseModel):
     """A section of the configuration: unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", validate_assignment=True, validate_default=True, allow_inf_nan=False
+    )
 
 
 class TrainConfig(Section):
