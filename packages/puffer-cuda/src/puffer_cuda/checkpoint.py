@@ -90,8 +90,8 @@ def load_weights(folder: Path, policy: nn.Module) -> None:
     except RuntimeError as error:
         raise APIUsageError(f"{folder} holds the weights of another policy: {error}") from error
     device = next(policy.parameters()).device
-    expected = load_file(folder / "fingerprint.safetensors", str(device))
-    got = fingerprint(policy, expected["observations"])
+    expected = load_file(folder / "fingerprint.safetensors")
+    got = fingerprint(policy, expected["observations"].to(device))
     for name, tensor in expected.items():
         if not torch.allclose(tensor.float(), got[name].float(), rtol=1e-3, atol=1e-4):
             raise APIUsageError(
