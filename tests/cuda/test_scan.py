@@ -1,7 +1,13 @@
 import pytest
 import torch
 
-from puffer_cuda.scan import linear_scan, parallel_scan, sequential_scan
+from puffer_cuda.scan import (
+    linear_scan,
+    parallel_scan,
+    parallel_scan_back,
+    sequential_scan,
+    sequential_scan_back,
+)
 
 SIZES = [1, 2, 3, 31, 32, 33, 63, 64, 65]
 
@@ -52,3 +58,15 @@ def test_a_zero_factor_forgets_everything_before():
     torch.testing.assert_close(
         linear_scan(a, b, initial)[:, 4:], linear_scan(a, changed, initial - 7)[:, 4:]
     )
+
+
+@pytest.mark.parametrize("time", SIZES)
+@pytest.mark.parametrize("scan", [sequential_scan_back, parallel_scan_back])
+def test_backwards(scan, time):
+    a, b, _ = problem(time)
+    expected, following = [], torch.zeros(3, 5, dtype=torch.float64)
+    for t in reversed(range(time)):
+        factor = a[:, t + 1] if t + 1 < time else 0
+        following = b[:, t] + factor * following
+        expected.insert(0, following)
+    torch.testing.assert_close(scan(a, b), torch.stack(expected, 1), rtol=0, atol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from puffer_cuda.scan import sequential_scan
+from puffer_cuda.scan import sequential_scan_back
 
 
 @torch.no_grad()
@@ -51,6 +51,8 @@ def advantages(
     delta = ratios.clamp(max=rho_clip) * (rewards + gamma * next_values - values[:, :-1])
     trace = gamma * gae_lambda * ratios.clamp(max=c_clip)
     trace = trace.masked_fill(terminals | truncations, 0)
-    # Time first and backwards, so that each step of the recursion reads contiguous memory.
-    trace, delta = (x.t().flip(0)[None] for x in (trace, delta))
-    return sequential_scan(trace, delta, torch.zeros_like(delta[:, 0]))[0].flip(0).t()
+    # The recursion multiplies by the factor of the same row, the scan by that of the next one.
+    factors = torch.cat((trace[:, :1], trace[:, :-1]), 1)
+    # Time first, so that each step of the recursion reads contiguous memory.
+    factors, delta = (x.t().contiguous()[None] for x in (factors, delta))
+    return sequential_scan_back(factors, delta)[0].t()

@@ -48,8 +48,20 @@ def parallel_scan(a: Tensor, b: Tensor, initial: Tensor) -> Tensor:
     return b
 
 
-def _scan(a: Tensor, b: Tensor, initial: Tensor) -> Tensor:
-    return parallel_scan(a, b, initial) if b.is_cuda else sequential_scan(a, b, initial)
+def sequential_scan_back(a: Tensor, b: Tensor) -> Tensor:
+    """All g_t of g_t = b_t + a_{t+1} g_{t+1}, backwards from g_{T-1} = b_{T-1}."""
+    result = torch.empty_like(b)
+    last = b.shape[1] - 1
+    following = result[:, last].copy_(b[:, last])
+    for t in range(last - 1, -1, -1):
+        following = torch.addcmul(b[:, t], a[:, t + 1], following, out=result[:, t])
+    return result
+
+
+def parallel_scan_back(a: Tensor, b: Tensor) -> Tensor:
+    """`sequential_scan_back` by doubling: the same recurrence on time turned round."""
+    following = torch.cat((a[:, 1:], torch.zeros_like(a[:, :1])), 1)
+    return parallel_scan(following.flip(1), b.flip(1), torch.zeros_like(b[:, 0])).flip(1)
 
 
 class _LinearScan(torch.autograd.Function):
@@ -57,14 +69,16 @@ class _LinearScan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, initial: Tensor) -> Tensor:
-        states = _scan(a, b, initial)
+        states = parallel_scan(a, b, initial) if b.is_cuda else sequential_scan(a, b, initial)
         ctx.save_for_backward(a, states, initial)
         return states
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         a, states, initial = ctx.saved_tensors
-        following = torch.cat((a[:, 1:], torch.zeros_like(a[:, :1])), 1)
-        total = _scan(following.flip(1), gradients[0].flip(1), torch.zeros_like(initial)).flip(1)
-        before = torch.cat((initial[:, None], states[:, :-1]), 1)
-        return total * before, total, a[:, 0] * total[:, 0]
+        back = parallel_scan_back if states.is_cuda else sequential_scan_back
+        total = back(a, gradients[0])
+        factors = torch.empty_like(total)
+        torch.mul(total[:, 0], initial, out=factors[:, 0])
+        torch.mul(total[:, 1:], states[:, :-1], out=factors[:, 1:])
+        return factors, total, a[:, 0] * total[:, 0]
