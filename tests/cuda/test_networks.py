@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from puffer_cuda.cells import GRU, LSTM
 from puffer_cuda.networks import MLP, MinGRU, layer_init
 
 
@@ -39,6 +40,27 @@ def test_a_segment_is_its_steps(time, layers):
         y, (state,) = network.forward_eval(x[:, t], (state,))
         steps.append(y)
     torch.testing.assert_close(whole, torch.stack(steps, 1), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("network", [LSTM, GRU])
+def test_cells_against_torch(network):
+    # Without episode starts a segment is what torch's own multi-layer module computes.
+    torch.manual_seed(0)
+    ours = network(8, 2)
+    theirs = (torch.nn.LSTM if network is LSTM else torch.nn.GRU)(8, 8, 2, batch_first=True)
+    for layer, cell in enumerate(ours.cells):
+        for name, parameter in cell.named_parameters():
+            torch.nn.init.normal_(parameter)
+            getattr(theirs, f"{name}_l{layer}").data.copy_(parameter.data)
+    x = torch.randn(3, 9, 8)
+    state = ours.initial_state(3, torch.device("cpu"))
+    got = ours(x, state, torch.zeros(3, 9, dtype=torch.bool))
+    torch.testing.assert_close(got, theirs(x)[0])
+    # and an episode start in the middle is a segment of its own
+    starts = torch.zeros(3, 9, dtype=torch.bool)
+    starts[:, 4] = True
+    parts = torch.cat((theirs(x[:, :4])[0], theirs(x[:, 4:])[0]), 1)
+    torch.testing.assert_close(ours(x, state, starts), parts)
 
 
 def test_mlp_layers_and_no_state():

@@ -6,6 +6,7 @@ from torch import nn
 
 from puffer_core import PufferEnv
 from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.models import Default, LSTMWrapper
 from puffer_cuda.policy import make_policy
 from puffer_cuda.pufferl import DivergedError, PuffeRL
 from puffer_ocean import env_creator
@@ -30,7 +31,7 @@ def weights(trained):
     return torch.cat([parameter.detach().flatten() for parameter in trained.policy.parameters()])
 
 
-@pytest.mark.parametrize("network", ["mlp", "mingru"])
+@pytest.mark.parametrize("network", ["mlp", "mingru", "lstm", "gru"])
 @pytest.mark.parametrize("env", [{}, {"size": 3}])
 def test_unchanged_weights_give_the_rollouts_probabilities(network, env):
     # One minibatch is the whole batch, so all figures are those of the first minibatch. Episodes of
@@ -45,9 +46,21 @@ def test_unchanged_weights_give_the_rollouts_probabilities(network, env):
         assert logs["losses/clipfrac"] == 0
 
 
-def test_a_forgotten_reset_would_show():
-    # The control of the test above: without episode starts the states differ, and so does the KL.
-    trained = trainer(network="mingru", env={"size": 3}, learning_rate=0.1)
+@pytest.mark.parametrize("horizon", [1, 64])
+@pytest.mark.parametrize("network", ["mingru", "lstm", "gru"])
+def test_any_horizon(network, horizon):
+    trained = trainer(network=network, env={"size": 3, "num_envs": 8}, horizon=horizon)
+    for _ in range(3):
+        trained.evaluate()
+        logs = trained.train()
+        assert abs(logs["losses/approx_kl"]) < 1e-9
+        assert logs["losses/clipfrac"] == 0
+
+
+@pytest.mark.parametrize("network", ["mingru", "lstm", "gru"])
+def test_a_forgotten_reset_would_show(network):
+    # The control of the tests above: without episode starts the states differ, and so does the KL.
+    trained = trainer(network=network, env={"size": 3}, learning_rate=0.1)
     for _ in range(5):
         trained.evaluate()
         trained.train()
@@ -173,6 +186,35 @@ def test_a_users_module_trains():
     logs = trained.train()
     assert abs(logs["losses/approx_kl"]) < 1e-9
     assert not torch.equal(weights(trained), before)
+
+
+def test_an_lstm_between_the_halves_of_a_users_policy():
+    class Halves(Custom):
+        def encode_observations(self, observations, state=None):
+            return torch.relu(self.net(observations.float()))
+
+        def decode_actions(self, hidden):
+            return self.action_head(hidden), self.value_head(hidden)
+
+    inner = Halves(make(env_creator("squared"), env_kwargs={"size": 3}))
+    before = {name: tensor.clone() for name, tensor in inner.state_dict().items()}
+    policy = LSTMWrapper(None, inner, input_size=16, hidden_size=16)
+    for name, tensor in inner.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
+    trained = trainer(policy=policy, env={"size": 3})
+    for _ in range(2):
+        trained.evaluate()
+        assert abs(trained.train()["losses/approx_kl"]) < 1e-9
+    with pytest.raises(TypeError, match="Custom has no encode_observations"):
+        LSTMWrapper(None, Custom(make(env_creator("squared"))))
+
+
+def test_the_default_policy_with_and_without_memory():
+    env = make(env_creator("squared"))
+    for policy in (Default(env, 32), LSTMWrapper(env, Default(env, 32), 32, 32)):
+        trained = trainer(policy=policy)
+        trained.evaluate()
+        assert abs(trained.train()["losses/approx_kl"]) < 1e-9
 
 
 def test_continuous_actions_store_the_raw_sample():

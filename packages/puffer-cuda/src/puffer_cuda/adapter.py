@@ -47,10 +47,11 @@ class PolicyAdapter:
             return logits, values
         shape = starts.shape
         logits, values = self.policy(observations.flatten(0, 1), None)
-        return _unflatten(logits, shape), values.view(shape)
+        return unflatten(logits, shape), values.view(shape)
 
 
-def _unflatten(logits: Logits, shape: torch.Size) -> Logits:
+def unflatten(logits: Logits, shape: torch.Size) -> Logits:
+    """Logits of `(segments * time, ...)` as `(segments, time, ...)`."""
     if isinstance(logits, Tensor):
         return logits.view(*shape, -1)
     if isinstance(logits, Normal):

@@ -90,7 +90,9 @@ class TrainConfig(Section):
 class PolicyConfig(Section):
     """[policy]: encoder, network, decoder; see policy.py."""
 
-    network: Literal["mlp", "mingru"] = Field("mingru", description="mlp or recurrent mingru")
+    network: Literal["mlp", "mingru", "lstm", "gru"] = Field(
+        "mingru", description="mlp, or with memory: mingru, lstm, gru"
+    )
     hidden_size: Count = Field(128, description="width")
     num_layers: Annotated[Whole, Field(ge=0)] = Field(1, description="layers of the network")
 

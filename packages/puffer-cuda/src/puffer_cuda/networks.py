@@ -109,6 +109,3 @@ class MinGRU(nn.Module):
         for index, layer in enumerate(self.layers):
             x = layer(x, state[0][:, index], starts)
         return x
-
-
-NETWORKS: dict[str, type[MLP] | type[MinGRU]] = {"mlp": MLP, "mingru": MinGRU}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -10,10 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
 
+from puffer_cuda.cells import GRU, LSTM
 from puffer_cuda.config import PolicyConfig
-from puffer_cuda.networks import NETWORKS, State, layer_init
+from puffer_cuda.networks import MLP, MinGRU, State, layer_init
 from puffer_cuda.sampling import Logits
 
+NETWORKS: dict[str, Callable[[int, int], nn.Module]] = {
+    "mlp": MLP,
+    "mingru": MinGRU,
+    "lstm": LSTM,
+    "gru": GRU,
+}
 LOG_STD_BOUNDS = (-5.0, 2.0)
 
 
