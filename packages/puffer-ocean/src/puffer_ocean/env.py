@@ -87,18 +87,8 @@ class OceanEnv(PufferEnv):
 
     def _create(self, values: list[float], seed: int) -> Any:
         ffi = contract()
-        arrays = {
-            "observations": self.observations,
-            "final_observations": self.final_observations,
-            "actions": self.actions,
-            "rewards": self.rewards,
-            "terminals": self.terminals,
-            "truncations": self.truncations,
-            "masks": self.masks,
-            "logs": self._logs,
-        }
         buffers = ffi.new("puffer_buffers *")
-        self._views = {name: ffi.from_buffer(array) for name, array in arrays.items()}
+        self._views = {name: ffi.from_buffer(array) for name, array in self._buffers().items()}
         for name, view in self._views.items():
             field = dict(ffi.typeof("puffer_buffers").fields)[name].type
             setattr(buffers, name, ffi.cast(field, view))
@@ -183,6 +173,48 @@ class OceanEnv(PufferEnv):
         for column, field in enumerate(self._library.log_fields, 2):
             info[field] = rows[:, column]
         return [info]
+
+    def get_state(self) -> dict[str, Array]:
+        """Everything that the environments remember: a restored copy goes on byte for byte."""
+        vec, functions = self._open(), self._library.functions
+        snapshot = np.empty(functions.snapshot_bytes(vec), np.uint8)
+        functions.save(vec, contract().from_buffer(snapshot))
+        buffers = {name: array.copy() for name, array in self._buffers().items()}
+        return {"snapshot": snapshot, **buffers}
+
+    def set_state(self, state: Mapping[str, Array]) -> None:
+        """Go on where `get_state` was called.
+
+        Raises:
+            APIUsageError: the state is of another environment, number of copies or version.
+        """
+        vec, buffers = self._open(), self._buffers()
+        snapshot = np.ascontiguousarray(state["snapshot"], np.uint8)
+        for name, array in buffers.items():
+            if state[name].shape != array.shape or state[name].dtype != array.dtype:
+                raise APIUsageError(
+                    f"{self.name}: the state's {name} is {state[name].dtype} {state[name].shape}, "
+                    f"expected {array.dtype} {array.shape}."
+                )
+        pointer = contract().from_buffer(snapshot)
+        error = self._library.functions.restore(vec, pointer, snapshot.nbytes)
+        if error != contract().NULL:
+            raise APIUsageError(f"{self.name}: {contract().string(error).decode()}")
+        for name, array in buffers.items():
+            array[...] = state[name]
+        self._started = True
+
+    def _buffers(self) -> dict[str, Array]:
+        return {
+            "observations": self.observations,
+            "final_observations": self.final_observations,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "terminals": self.terminals,
+            "truncations": self.truncations,
+            "masks": self.masks,
+            "logs": self._logs,
+        }
 
     def render(self, index: int = 0) -> npt.NDArray[np.uint8]:
         """A picture of environment `index`: (height, width, 3) bytes. Opens no window."""

@@ -119,6 +119,9 @@ typedef struct {
     void (*reset)(puffer_vec *vec, int32_t first, int32_t last);
     void (*step)(puffer_vec *vec, int32_t first, int32_t last);
     void (*render)(const puffer_vec *vec, int32_t index, float *out);
+    uint64_t (*snapshot_bytes)(const puffer_vec *vec);
+    void (*save)(const puffer_vec *vec, void *out); /* all but the shared buffers */
+    const char *(*restore)(puffer_vec *vec, const void *snapshot, uint64_t bytes);
     void (*close)(puffer_vec *vec);
 } puffer_library;
 

@@ -155,6 +155,70 @@ static void puffer_render(const puffer_vec *vec, int32_t index, float *out) {
     render(&vec->envs[index], &vec->states[index], out);
 }
 
+/* A snapshot: this head, then streams, states, returns, lengths. A State holds no pointers, so its
+ * bytes are all there is to it. */
+typedef struct {
+    uint32_t abi_version;
+    uint32_t state_size;
+    int32_t num_envs;
+    int32_t num_agents;
+} puffer_snapshot;
+
+typedef struct {
+    void *data;
+    size_t bytes;
+} puffer_part;
+
+enum { PUFFER_PARTS = 3 };
+
+static void puffer_parts(const puffer_vec *vec, puffer_part parts[PUFFER_PARTS]) {
+    const size_t envs = (size_t)vec->num_envs, rows = envs * (size_t)vec->spec.num_agents;
+    parts[0] = (puffer_part){vec->states, envs * sizeof *vec->states};
+    parts[1] = (puffer_part){vec->returns, rows * sizeof *vec->returns};
+    parts[2] = (puffer_part){vec->lengths, rows * sizeof *vec->lengths};
+}
+
+static puffer_snapshot puffer_head(const puffer_vec *vec) {
+    return (puffer_snapshot){PUFFER_ABI_VERSION, sizeof(State), vec->num_envs,
+                             vec->spec.num_agents};
+}
+
+static uint64_t puffer_snapshot_bytes(const puffer_vec *vec) {
+    puffer_part parts[PUFFER_PARTS];
+    puffer_parts(vec, parts);
+    uint64_t bytes = sizeof(puffer_snapshot) + (uint64_t)vec->num_envs * sizeof(uint64_t);
+    for (int i = 0; i < PUFFER_PARTS; i++) bytes += parts[i].bytes;
+    return bytes;
+}
+
+static void puffer_save(const puffer_vec *vec, void *out) {
+    char *at = out;
+    const puffer_snapshot head = puffer_head(vec);
+    memcpy(at, &head, sizeof head);
+    at += sizeof head;
+    for (int32_t i = 0; i < vec->num_envs; i++, at += sizeof(uint64_t))
+        memcpy(at, &vec->envs[i].rng, sizeof(uint64_t));
+    puffer_part parts[PUFFER_PARTS];
+    puffer_parts(vec, parts);
+    for (int i = 0; i < PUFFER_PARTS; at += parts[i].bytes, i++)
+        memcpy(at, parts[i].data, parts[i].bytes);
+}
+
+static const char *puffer_restore(puffer_vec *vec, const void *snapshot, uint64_t bytes) {
+    const puffer_snapshot head = puffer_head(vec);
+    if (bytes < sizeof head || memcmp(snapshot, &head, sizeof head) != 0)
+        return "the snapshot is of another version, or of another number of environments";
+    if (bytes != puffer_snapshot_bytes(vec)) return "the snapshot is cut off";
+    const char *at = (const char *)snapshot + sizeof head;
+    for (int32_t i = 0; i < vec->num_envs; i++, at += sizeof(uint64_t))
+        memcpy(&vec->envs[i].rng, at, sizeof(uint64_t));
+    puffer_part parts[PUFFER_PARTS];
+    puffer_parts(vec, parts);
+    for (int i = 0; i < PUFFER_PARTS; at += parts[i].bytes, i++)
+        memcpy(parts[i].data, at, parts[i].bytes);
+    return NULL;
+}
+
 static const puffer_library PUFFER_LIBRARY = {
     .abi_version = PUFFER_ABI_VERSION,
     .library_size = sizeof(puffer_library),
@@ -172,6 +236,9 @@ static const puffer_library PUFFER_LIBRARY = {
     .reset = puffer_reset,
     .step = puffer_step,
     .render = puffer_render,
+    .snapshot_bytes = puffer_snapshot_bytes,
+    .save = puffer_save,
+    .restore = puffer_restore,
     .close = puffer_close,
 };
 
