@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from puffer_core import APIUsageError
 
+from puffer_core import APIUsageError
 from puffer_ocean import OceanEnv
 
 VARIANTS = [("squared", {}), ("cartpole", {}), ("cartpole", {"continuous": True}), ("breakout", {})]

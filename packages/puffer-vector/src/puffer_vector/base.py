@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -182,6 +182,22 @@ class VecEnv(ABC):
         """Send actions and receive: (observations, rewards, terminals, truncations, infos)."""
         self.send(actions)
         return self.recv()[:5]
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the environments and the statistics remember, as named arrays.
+
+        Raises:
+            APIUsageError: this vectorizer, or one of its environments, cannot say.
+        """
+        raise APIUsageError(f"{type(self).__name__} cannot save the state of its environments.")
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `get_state` was called, with every batch received and not yet answered.
+
+        Raises:
+            APIUsageError: the state does not fit.
+        """
+        raise APIUsageError(f"{type(self).__name__} cannot restore the state of its environments.")
 
     def close(self) -> None:
         """Close all environments; a second call does nothing."""

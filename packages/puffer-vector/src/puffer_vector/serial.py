@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.buffers import Buffers, allocate
+from puffer_core.errors import APIUsageError
 from puffer_vector.base import Batch, Infos, Reply, VecEnv
 from puffer_vector.group import EnvGroup
 from puffer_vector.recipes import Facts, make_recipes
@@ -63,6 +65,42 @@ class Serial(VecEnv):
     def _collect(self) -> Reply | None:
         reply, self._reply = self._reply, None
         return reply
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """See `VecEnv`; asks each environment's own `get_state()`, a dict of arrays."""
+        self._check_open()
+        state = {}
+        for index, env in enumerate(self._group.envs):
+            if not hasattr(env, "get_state"):
+                raise APIUsageError(
+                    f"{type(env).__name__} has no get_state() and set_state(state), so what it "
+                    "remembers cannot be saved."
+                )
+            state.update({f"{index}/{name}": array for name, array in env.get_state().items()})
+        if self._episodes is not None:
+            state["returns"] = self._episodes.returns.copy()
+            state["lengths"] = self._episodes.lengths.copy()
+        return state
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """See `VecEnv`."""
+        self._check_open()
+        owners = {name.partition("/")[0] for name in state} - {"returns", "lengths"}
+        if owners != {str(index) for index in range(self.num_envs)}:
+            raise APIUsageError(
+                f"the state is of {len(owners)} environments, this vectorizer has {self.num_envs}."
+            )
+        for index, env in enumerate(self._group.envs):
+            prefix = f"{index}/"
+            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            env.set_state(own)  # type: ignore[attr-defined]
+        if self._episodes is not None:
+            np.copyto(self._episodes.returns, state["returns"])
+            np.copyto(self._episodes.lengths, state["lengths"])
+        self._reply = None
+        self._unanswered.clear()
+        self._unanswered.append(self._batch)
+        self._was_reset = True
 
     def _stop(self) -> None:
         self._group.close()
