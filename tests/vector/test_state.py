@@ -64,6 +64,7 @@ def test_a_restored_vectorizer_goes_on_byte_for_byte(backend, num_envs):
     expected = play(vecenv, 100, seed=1)
     other = make(Walk, backend=backend, num_envs=num_envs, seed=77)
     other.set_state(state)
+    other.recv()
     assert play(other, 100, seed=1) == expected  # statistics of running episodes included
 
 

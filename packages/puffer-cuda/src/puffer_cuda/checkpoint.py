@@ -1,6 +1,7 @@
 """Checkpoints: written whole or not at all, verified when loaded, no pickle.
 
-`checkpoints/<step, 16 digits>/` holds weights.safetensors, optimizer.safetensors, trainer.json,
+`checkpoints/<step, 16 digits>/` holds weights.safetensors, optimizer.safetensors, what
+trainer_state.py describes (trainer.json, trainer.safetensors, environments.safetensors),
 fingerprint.safetensors (the policy's output on stored observations) and manifest.json (the sha256
 of each). A folder without a valid manifest is no checkpoint.
 """
@@ -11,9 +12,12 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import safetensors.numpy
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -33,6 +37,8 @@ def save(
     observations: Tensor,
     optimizer: torch.optim.Optimizer,
     trainer: dict[str, Any],
+    tensors: dict[str, Tensor],
+    arrays: dict[str, np.ndarray[Any, Any]],
 ) -> Path:
     """Write the checkpoint of `step` below `folder`, which is made if need be.
 
@@ -44,7 +50,9 @@ def save(
         policy: its state dict is the weights.
         observations: a few `(batch, *obs)`, for the fingerprint.
         optimizer: its tensors are kept.
-        trainer: counters, as JSON.
+        trainer: the trainer's numbers, as JSON.
+        tensors: the trainer's tensors.
+        arrays: the environments'; may be empty.
 
     Returns:
         The folder of the checkpoint.
@@ -57,10 +65,11 @@ def save(
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
-        weights = {name: tensor.contiguous() for name, tensor in policy.state_dict().items()}
-        save_file(weights, scratch / "weights.safetensors")
+        save_file(_contiguous(policy.state_dict()), scratch / "weights.safetensors")
         save_file(_optimizer_tensors(optimizer), scratch / "optimizer.safetensors")
         save_file(fingerprint(policy, observations), scratch / "fingerprint.safetensors")
+        save_file(_contiguous(tensors), scratch / "trainer.safetensors")
+        safetensors.numpy.save_file(arrays, scratch / "environments.safetensors")
         (scratch / "trainer.json").write_text(json.dumps(trainer, indent=1))
         files = {path.name: _sha256(path) for path in sorted(scratch.iterdir())}
         manifest = {"format": FORMAT, "step": step, "sha256": files}
@@ -98,6 +107,34 @@ def load_weights(folder: Path, policy: nn.Module) -> None:
                 f"{folder}: the policy's {name} on the stored observations are not those of the "
                 "time of saving; the policy's code or settings have changed since."
             )
+
+
+class Loaded(NamedTuple):
+    """The trainer's part of a checkpoint, as `save` took it."""
+
+    trainer: dict[str, Any]
+    tensors: dict[str, Tensor]
+    arrays: dict[str, np.ndarray[Any, Any]]
+
+
+def load(folder: Path, policy: nn.Module, optimizer: torch.optim.Optimizer) -> Loaded:
+    """Load weights and optimizer in place, and return the rest.
+
+    Raises:
+        APIUsageError: as `load_weights`, or the optimizer is of another kind.
+    """
+    load_weights(folder, policy)
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in load_file(folder / "optimizer.safetensors").items():
+        index, _, key = name.partition(".")
+        state.setdefault(int(index), {})[key] = tensor
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    return Loaded(
+        json.loads((folder / "trainer.json").read_text()),
+        load_file(folder / "trainer.safetensors"),
+        safetensors.numpy.load_file(folder / "environments.safetensors"),
+    )
 
 
 def latest(runs: Path) -> Path:
@@ -148,6 +185,10 @@ def fingerprint(policy: nn.Module, observations: Tensor) -> dict[str, Tensor]:
         output = logits if isinstance(logits, Tensor) else torch.cat(logits, -1)
     tensors = {"observations": observations, "values": values, "logits": output}
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+
+
+def _contiguous(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

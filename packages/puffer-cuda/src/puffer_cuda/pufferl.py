@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from puffer_cuda import checkpoint
+from puffer_cuda import checkpoint, trainer_state
 from puffer_cuda.adapter import PolicyAdapter
 from puffer_cuda.advantage import advantages
 from puffer_cuda.config import TrainConfig
@@ -41,6 +41,7 @@ class PuffeRL:
     Attributes:
         epoch: updates so far.
         global_step: agent steps so far.
+        skipped_updates, skipped_in_a_row: updates that were not finite.
         total_epochs, total_timesteps: of the whole run; steps are rounded up to epochs.
         model_size: number of parameters.
         logs: what the last `train()` returned.
@@ -87,7 +88,7 @@ class PuffeRL:
         self.epoch = 0
         self.skipped_updates = 0
         self.logs: Logs = {}
-        self._skipped_in_a_row = 0
+        self.skipped_in_a_row = 0
         self._start = time.perf_counter()
         self._last_log = (0, 0.0)
 
@@ -210,13 +211,13 @@ class PuffeRL:
     def _finite(self, loss: Tensor, grad_norm: Tensor) -> bool:
         """False when this update must not touch the weights; raises when that goes on."""
         if bool(torch.isfinite(loss.detach() + grad_norm)):
-            self._skipped_in_a_row = 0
+            self.skipped_in_a_row = 0
             return True
         self.skipped_updates += 1
-        self._skipped_in_a_row += 1
-        if self._skipped_in_a_row >= self.config.max_skipped_updates:
+        self.skipped_in_a_row += 1
+        if self.skipped_in_a_row >= self.config.max_skipped_updates:
             raise DivergedError(
-                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not "
+                f"{self.skipped_in_a_row} updates in a row had a loss or gradient that is not "
                 f"finite (epoch {self.epoch}, step {self.global_step}); the weights are those of "
                 "the last finite update. A lower train.learning_rate often helps."
             )
@@ -251,14 +252,39 @@ class PuffeRL:
 
     def save_checkpoint(self, folder: Path | str) -> Path:
         """Write weights, optimizer state and counters below `folder`; see checkpoint.py."""
+        arrays, reason = trainer_state.environments(self)
+        numbers = trainer_state.counters(self)
         return checkpoint.save(
             Path(folder),
             self.global_step,
             self.policy,
             self.rollout.observations[:8, 0],
             self.optimizer,
-            {"epoch": self.epoch, "global_step": self.global_step},
+            {"global_step": self.global_step, "environments_not_saved": reason, **numbers},
+            trainer_state.tensors(self),
+            arrays,
         )
+
+    def load_checkpoint(self, folder: Path | str) -> str:
+        """Go on where a checkpoint was written: on the CPU, byte for byte.
+
+        Args:
+            folder: of a trainer with the same policy, optimizer and number of agents.
+
+        Returns:
+            What could not be saved, and therefore starts anew; empty if nothing.
+
+        Raises:
+            APIUsageError: the checkpoint is damaged, or of something else.
+        """
+        loaded = checkpoint.load(Path(folder), self.policy, self.optimizer)
+        trainer_state.restore(self, loaded.trainer, loaded.tensors, loaded.arrays)
+        return str(loaded.trainer["environments_not_saved"])
+
+    def continue_clock(self, uptime: float) -> None:
+        """Let `uptime` go on from that of an earlier process."""
+        self._start = time.perf_counter() - uptime
+        self._last_log = (self.global_step, uptime)
 
     def print_dashboard(self, clear: bool = False) -> None:
         """Print the last logs as plain lines; the `puffer` command has a live one."""

@@ -77,10 +77,14 @@ class Rollout:
         self.steps = 0
         self.clipped_rewards = 0
         vecenv.async_reset(seed)
+        self.receive_first()
+
+    def receive_first(self) -> None:
+        """Receive the observations that wait after a reset or a restored state."""
         self.batches: list[slice] = []
         self.current: list[Tensor] = []
-        for _ in range(agents // vecenv.agents_per_batch):
-            observations, _, _, _, infos, agent_ids, _ = vecenv.recv()
+        for _ in range(self.vecenv.num_agents // self.vecenv.agents_per_batch):
+            observations, _, _, _, infos, agent_ids, _ = self.vecenv.recv()
             self.batches.append(_contiguous(agent_ids))
             self.current.append(self._tensor(observations))
             self.statistics.add(infos)

@@ -13,11 +13,14 @@ class EpisodeStatistics:
 
     An info is a dict; nested keys join with "/"; a number counts once, a sequence or an array of
     numbers once per entry. Anything else is no statistic and is left out. `agent_id` names rows.
+
+    Attributes:
+        sums, counts: by name, since the last log.
     """
 
     def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+        self.sums: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
 
     def add(self, infos: Iterable[Mapping[str, Any]]) -> None:
         """Take up the infos of one step."""
@@ -34,17 +37,17 @@ class EpisodeStatistics:
                 array = np.asarray(value)
                 if array.dtype.kind in "biuf" and array.size:
                     name = f"{prefix}{key}"
-                    self._sums[name] = self._sums.get(name, 0.0) + float(array.sum())
-                    self._counts[name] = self._counts.get(name, 0) + array.size
+                    self.sums[name] = self.sums.get(name, 0.0) + float(array.sum())
+                    self.counts[name] = self.counts.get(name, 0) + array.size
 
     def means(self) -> dict[str, float]:
         """Mean of every statistic since the last call, and `n`, the episodes; then start anew.
 
         Empty when nothing was reported: no value rather than 0.
         """
-        means = {name: total / self._counts[name] for name, total in self._sums.items()}
-        if "episode_return" in self._counts:
-            means["n"] = self._counts["episode_return"]
-        self._sums.clear()
-        self._counts.clear()
+        means = {name: total / self.counts[name] for name, total in self.sums.items()}
+        if "episode_return" in self.counts:
+            means["n"] = self.counts["episode_return"]
+        self.sums.clear()
+        self.counts.clear()
         return means

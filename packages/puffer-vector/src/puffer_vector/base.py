@@ -192,7 +192,7 @@ class VecEnv(ABC):
         raise APIUsageError(f"{type(self).__name__} cannot save the state of its environments.")
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where `get_state` was called, with every batch received and not yet answered.
+        """Go on where `get_state` was called; every batch is in flight, as after a reset.
 
         Raises:
             APIUsageError: the state does not fit.

@@ -97,9 +97,8 @@ class Serial(VecEnv):
         if self._episodes is not None:
             np.copyto(self._episodes.returns, state["returns"])
             np.copyto(self._episodes.lengths, state["lengths"])
-        self._reply = None
         self._unanswered.clear()
-        self._unanswered.append(self._batch)
+        self._reply = Reply(self._batch, [], None)
         self._was_reset = True
 
     def _stop(self) -> None:
