@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from puffer_cli import evaluate, train
+from puffer_cli import evaluate, resume, train
+from puffer_cli.checkpoints import run_layer
 from puffer_cli.command_line import plain_key
 from puffer_cli.config import all_keys, load_config
 from puffer_cli.dashboard import Dashboard, make_console
@@ -57,11 +58,22 @@ def _unknown(argument: str, options: argparse.Namespace) -> str:
 
 
 def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
-    config = load_config(options.env, values, options.config)
+    changed: list[str] = []
+    checkpoint = None
+    if options.resume is None:
+        config = load_config(options.env, values, options.config)
+    else:
+        if options.config is not None:
+            raise APIUsageError("--resume goes on with the run's own settings, without --config.")
+        environment, changes = find(options.env), Layer(COMMAND_LINE, values)
+        config, checkpoint = resume.resume_config(environment, options.resume, changes)
+        changed = resume.differences(run_layer(environment, checkpoint), config)
     console = make_console(options.json)
     try:
         with Dashboard(console, f"puffer train {config.train.env}") as dashboard:
-            document = train.train(config, dashboard)
+            for line in changed:
+                dashboard.print(line)
+            document = train.train(config, dashboard, resume=checkpoint)
     except train.Stopped as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from puffer_cli.checkpoints import LATEST, find_checkpoint, run_layer
 from puffer_cli.config import RUN_DIR, Config, check_names, load_config, resolve
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.environments import Environment
-from puffer_cli.layers import Layer, read_run
+from puffer_cli.layers import Layer
 from puffer_cli.report import summarize
 from puffer_cli.vectorize import evaluation_config, make_vecenv
 from puffer_core.errors import APIUsageError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from puffer_vector import VecEnv
 
-RANDOM, LATEST = "random", "latest"
+RANDOM = "random"
 MAX_STEPS = 100_000  # of one episode, so that an evaluation ends where episodes do not
 
 # Evaluation draws from other random streams than training: environment i has seed + i, so the
@@ -55,43 +56,13 @@ def evaluation_seed(config: Config) -> int:
     return config.train.seed + SEED_DISTANCE
 
 
-def find_checkpoint(run_dir: str, env_name: str, policy: str) -> Path:
-    """The checkpoint folder that `policy` names.
-
-    Args:
-        run_dir: the folder of run folders.
-        env_name: the environment.
-        policy: "latest", a checkpoint folder, or a run folder, whose last checkpoint is taken.
-
-    Raises:
-        APIUsageError: there is none.
-    """
-    from puffer_cuda import checkpoint
-
-    if policy == LATEST:
-        return checkpoint.latest(Path(run_dir) / env_name)
-    path = Path(policy)
-    if not path.is_dir():
-        raise APIUsageError(
-            f"--policy must be {RANDOM}, {LATEST}, or the folder of a run or checkpoint; "
-            f"there is no folder {policy!r}."
-        )
-    steps = sorted(path.glob(f"checkpoints/[0-9]*/{checkpoint.MANIFEST}"))
-    return steps[-1].parent if steps else path
-
-
 def run_config(environment: Environment, checkpoint: Path, changes: Layer) -> Config:
     """The configuration of the run that a checkpoint belongs to, with changes.
 
     Raises:
         APIUsageError: no configuration, another environment's run, or a change without effect.
     """
-    name, layer = read_run(checkpoint.parent.parent / "config.json")
-    if name != environment.name:
-        raise APIUsageError(
-            f"{checkpoint} is a policy for {name}, not for {environment.name}; "
-            f"`puffer eval {name}` evaluates it."
-        )
+    layer = run_layer(environment, checkpoint)
     for key in changes.values:
         if not key.startswith(CHANGEABLE):
             raise APIUsageError(
@@ -129,7 +100,9 @@ def evaluate(
         config = load_config(environment.name, changes.values)
     else:
         run_dir = changes.values.get("run_dir", RUN_DIR)
-        checkpoint = find_checkpoint(run_dir, environment.name, request.policy)
+        checkpoint = find_checkpoint(
+            run_dir, environment.name, request.policy, f"--policy must be {RANDOM}, {LATEST}"
+        )
         config = run_config(environment, checkpoint, changes)
     dashboard.print(f"policy: {checkpoint or 'random (uniform actions)'}")
     seed = evaluation_seed(config) if request.seed is None else request.seed

@@ -60,6 +60,12 @@ def make_parser() -> Parser:
     train.add_argument("--config", metavar="FILE", help="an ini file over the environment's own")
     train.add_argument("--run-dir", metavar="DIR", help="folder of run folders (default: runs)")
 
+    train.add_argument(
+        "--resume",
+        metavar="WHICH",
+        help="go on with a run: latest, or the folder of a run or checkpoint",
+    )
+
     evaluation = commands.add_parser(
         "eval", help="evaluate a policy", keys=True, usage="puffer eval ENV [options]"
     )

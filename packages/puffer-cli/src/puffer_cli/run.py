@@ -21,18 +21,29 @@ LIBRARIES = ("torch", "numpy", "gymnasium")
 
 
 class Run:
-    """A new run folder.
+    """A run folder.
 
     Attributes:
         folder: the run's own; its name, the run id, sorts by time of creation (UTC).
     """
 
-    def __init__(self, config: Config) -> None:
-        """Create the folder and write `config.json`."""
+    def __init__(self, config: Config, folder: Path | None = None, step: int = 0) -> None:
+        """Create a folder, or go on in one, and write `config.json`.
+
+        Args:
+            config: of the run from here on.
+            folder: of the run that goes on; None makes a new one.
+            step: agent steps of the checkpoint that it goes on from. What the log holds beyond
+                them happens again, and is cut off.
+        """
         started = datetime.now(timezone.utc)
-        parent = Path(config.run_dir) / config.train.env
-        self.folder = parent / started.strftime("%Y%m%d-%H%M%S-%f")
-        self.folder.mkdir(parents=True)  # exists already: two runs in the same microsecond
+        if folder is None:
+            parent = Path(config.run_dir) / config.train.env
+            self.folder = parent / started.strftime("%Y%m%d-%H%M%S-%f")
+            self.folder.mkdir(parents=True)  # exists already: two runs in the same microsecond
+        else:
+            self.folder = folder
+            cut_log(folder / "log.jsonl", step)
         document = {
             "env": config.train.env,
             "run": self.folder.name,
@@ -60,6 +71,19 @@ class Run:
         if not self._log.closed:
             os.fsync(self._log.fileno())
             self._log.close()
+
+
+def cut_log(path: Path, step: int) -> None:
+    """Keep the lines up to `step`; a torn last line is left out as well."""
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            if json.loads(line)["agent_steps"] > step:
+                break
+        except (ValueError, LookupError, TypeError):
+            break
+        kept.append(line + "\n")
+    write_whole(path, "".join(kept))
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from puffer_cli.checkpoints import run_folder
 from puffer_cli.config import Config
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import MAX_STEPS, evaluation_seed, run_episodes
@@ -43,6 +44,7 @@ def train(
     dashboard: Dashboard,
     vecenv: VecEnv | None = None,
     policy: nn.Module | None = None,
+    resume: Path | None = None,
 ) -> dict[str, Any]:
     """Train a policy, save it, and evaluate it on fresh episodes.
 
@@ -51,6 +53,7 @@ def train(
         dashboard: entered by the caller.
         vecenv: None: as `config` says. It is closed here.
         policy: None: as `config` says.
+        resume: the checkpoint folder to go on from, in its own run folder; None starts a new run.
 
     Returns:
         The JSON document of `puffer train --json`.
@@ -76,7 +79,7 @@ def train(
             spaces = (vecenv.single_observation_space, vecenv.single_action_space)
             policy = make_policy(config.policy, *spaces)
         trainer = PuffeRL(config.train, vecenv, policy)
-        run = Run(config)
+        run = _go_on(trainer, config, resume, dashboard) if resume else Run(config)
         try:
             seconds = _loop(trainer, run, dashboard)
         finally:
@@ -100,6 +103,16 @@ def train(
         "steps_per_second": trainer.global_step / seconds,
         "stats": stats,
     }
+
+
+def _go_on(trainer: PuffeRL, config: Config, checkpoint: Path, dashboard: Dashboard) -> Run:
+    """Put the trainer where the checkpoint was written."""
+    missing = trainer.load_checkpoint(checkpoint)
+    folder = run_folder(checkpoint)
+    dashboard.print(f"going on at step {trainer.global_step:,} of {folder}")
+    if missing:
+        dashboard.print(f"WARNING: the environments' episodes begin anew: {missing}")
+    return Run(config, folder, trainer.global_step)
 
 
 def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:

@@ -1,0 +1,56 @@
+"""Find a checkpoint by what a person calls it, and the settings of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from puffer_cli.environments import Environment
+from puffer_cli.layers import Layer, read_run
+from puffer_core.errors import APIUsageError
+
+LATEST = "latest"
+
+
+def find_checkpoint(run_dir: str, env_name: str, which: str, expected: str) -> Path:
+    """The checkpoint folder that `which` names.
+
+    Args:
+        run_dir: the folder of run folders.
+        env_name: the environment.
+        which: "latest", a checkpoint folder, or a run folder, whose last checkpoint is taken.
+        expected: the begin of the error message: the option, and what it may be beside a folder.
+
+    Raises:
+        APIUsageError: there is none.
+    """
+    from puffer_cuda import checkpoint
+
+    if which == LATEST:
+        return checkpoint.latest(Path(run_dir) / env_name)
+    path = Path(which)
+    if not path.is_dir():
+        raise APIUsageError(
+            f"{expected}, or the folder of a run or checkpoint; there is no folder {which!r}."
+        )
+    steps = sorted(path.glob(f"checkpoints/[0-9]*/{checkpoint.MANIFEST}"))
+    return steps[-1].parent if steps else path
+
+
+def run_folder(checkpoint: Path) -> Path:
+    """The run that a checkpoint folder belongs to."""
+    return checkpoint.absolute().parent.parent
+
+
+def run_layer(environment: Environment, checkpoint: Path) -> Layer:
+    """The settings of a checkpoint's run.
+
+    Raises:
+        APIUsageError: no configuration, or another environment's run.
+    """
+    name, layer = read_run(run_folder(checkpoint) / "config.json")
+    if name != environment.name:
+        raise APIUsageError(
+            f"{checkpoint} is a policy for {name}, not for {environment.name}; "
+            f"`puffer eval {name}` evaluates it."
+        )
+    return layer
