@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from puffer_core import APIUsageError as APIUsageError
+    from puffer_core import InvalidAgentError as InvalidAgentError
     from puffer_core import PufferEnv as PufferEnv
 
 
 def __getattr__(name: str) -> Any:
     """Import names and submodules on first use, so that `import pufferlib` costs nothing."""
-    if name in ("APIUsageError", "PufferEnv"):
+    if name in ("APIUsageError", "InvalidAgentError", "PufferEnv"):
         return getattr(importlib.import_module("puffer_core"), name)
     if not name.startswith("_"):
         try:

@@ -1,6 +1,21 @@
 """Helpers for policies in torch; lives in puffer_cuda."""
 
+from puffer_cuda.nativize import (
+    NativeDType,
+    flattened_tensor_size,
+    nativize_dtype,
+    nativize_tensor,
+    numpy_to_torch_dtype_dict,
+)
 from puffer_cuda.networks import layer_init
 from puffer_cuda.sampling import sample_logits
 
-__all__ = ["layer_init", "sample_logits"]
+__all__ = [
+    "NativeDType",
+    "flattened_tensor_size",
+    "layer_init",
+    "nativize_dtype",
+    "nativize_tensor",
+    "numpy_to_torch_dtype_dict",
+    "sample_logits",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ from numpy.typing import NDArray
 
 from puffer_core.errors import APIUsageError
 
+# (path, dtype returned, dtype declared) of conversions that users have been told about.
+reported: set[tuple[str, np.dtype[Any], np.dtype[Any]]] = set()
 
-def copy_checked(target: NDArray[Any], value: object, path: str) -> None:
+
+def copy_checked(target: NDArray[Any], value: object, path: str, report: bool = False) -> None:
     """Write `value` into `target`.
 
     Rounding to a float of lower precision is allowed (a float64 observation in a float32 space);
@@ -20,6 +24,7 @@ def copy_checked(target: NDArray[Any], value: object, path: str) -> None:
         target: View of a buffer row, shape and dtype as declared.
         value: An array, or anything that numpy makes one of.
         path: Name of the value for messages, such as "observation".
+        report: Log that the value has another dtype than the target, once in a process.
 
     Raises:
         APIUsageError: Another shape, no number, or a value that `target.dtype` cannot hold.
@@ -48,6 +53,22 @@ def copy_checked(target: NDArray[Any], value: object, path: str) -> None:
             f"{source[index]} at {index}, which {target.dtype} cannot hold."
         )
     target[...] = cast
+    if report and isinstance(
+        value, (np.ndarray, np.generic)
+    ):  # lists and Python's numbers have no dtype
+        _report(path, source.dtype, target.dtype)
+
+
+def _report(path: str, got: np.dtype[Any], declared: np.dtype[Any]) -> None:
+    if (path, got, declared) not in reported:
+        reported.add((path, got, declared))
+        logging.getLogger(__name__).warning(
+            "%s: the environment returns %s where its space declares %s; the values are converted "
+            "(reported once).",
+            path,
+            got,
+            declared,
+        )
 
 
 def _does_not_fit(source: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:

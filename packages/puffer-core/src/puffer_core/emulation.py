@@ -6,22 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
-import numpy as np
 from numpy.typing import NDArray
 
-from puffer_core.actions import action_decoder
-from puffer_core.copying import copy_checked
-from puffer_core.env import PufferEnv, StepResult
+from puffer_core.emulated import EmulatedEnv
+from puffer_core.env import StepResult
 from puffer_core.errors import APIUsageError
+from puffer_core.wrapped import OLD_API, describe, flag, make_object, number, reset_arguments
 
 
-class GymnasiumPufferEnv(PufferEnv):
+class GymnasiumPufferEnv(EmulatedEnv):
     """A Gymnasium environment whose observations land in a row of flat buffers.
 
-    Observation spaces: `Box` of any dtype and shape, passed through; `Discrete(n, start)`, as an
-    int64 `Box` of shape `(1,)` that holds the value itself. Action spaces: `Discrete`,
-    `MultiDiscrete` and `MultiBinary` of any shape and `start`, as choices counted from 0; `Box`,
-    clipped to its bounds on the way in. Other spaces are refused when wrapping.
+    Every space of a fixed size works, nested at any depth: `puffer_core.layout` says how
+    observations lie in memory, `puffer_core.actions` what actions a policy gives. Other spaces
+    are refused when wrapping.
 
     The wrapper does not reset itself: after a step that ends the episode `done` is True, the
     buffers hold the true last observation, and the caller calls `reset`. Vectorizers do.
@@ -31,8 +29,6 @@ class GymnasiumPufferEnv(PufferEnv):
         metadata: A copy of its metadata.
     """
 
-    emulated = True
-
     def __init__(
         self,
         env: gymnasium.Env[Any, Any] | None = None,
@@ -41,6 +37,7 @@ class GymnasiumPufferEnv(PufferEnv):
         env_kwargs: Mapping[str, Any] | None = None,
         buf: Mapping[str, NDArray[Any]] | None = None,
         seed: int | None = 0,
+        strict: bool = False,
     ) -> None:
         """Wrap an environment, or make one and wrap it.
 
@@ -51,20 +48,15 @@ class GymnasiumPufferEnv(PufferEnv):
             env_kwargs: Keyword arguments of the creator.
             buf: Buffers of one agent to adopt; None allocates private ones.
             seed: Seed of the first `reset` that is given none; None leaves it unseeded.
+            strict: Refuse observations outside the bounds of their Box spaces.
 
         Raises:
             APIUsageError: No Gymnasium environment, or a space that is not supported.
         """
-        self.env = _make_env(env, env_creator, env_args or (), env_kwargs or {})
+        self.env = _checked(make_object(env, env_creator, env_args, env_kwargs))
         self.metadata = dict(self.env.metadata)
-        space = self.env.observation_space
-        self._discrete = space if isinstance(space, gymnasium.spaces.Discrete) else None
-        self.single_observation_space = _flat_observation_space(space)
-        self.single_action_space, self._decode = action_decoder(self.env.action_space)
-        self.num_agents = 1
-        super().__init__(buf)
-        # [0, ...] and not [0]: for a Box of shape () the latter is a number and no view.
-        self._row = self.observations[0, ...]
+        super().__init__(self.env.observation_space, self.env.action_space, 1, buf, strict)
+        self._write = self._writers[0]
         self._seed = seed
         self._started = False
 
@@ -92,15 +84,10 @@ class GymnasiumPufferEnv(PufferEnv):
         """
         if seed is None and not self._started:
             seed = self._seed
-        arguments: dict[str, Any] = {} if seed is None else {"seed": seed}
-        if options is not None:
-            arguments["options"] = options
-        result = self.env.reset(**arguments)
+        result = self.env.reset(**reset_arguments(seed, options))
         if not (isinstance(result, tuple) and len(result) == 2):
             raise APIUsageError(
-                "reset: expected (observation, info), got "
-                f"{_describe(result)}. Convert environments of the old gym API with shimmy: "
-                "https://shimmy.farama.org"
+                f"reset: expected (observation, info), got {describe(result)}. {OLD_API}"
             )
         observation, info = result
         self._write(observation)
@@ -134,15 +121,14 @@ class GymnasiumPufferEnv(PufferEnv):
         if not (isinstance(result, tuple) and len(result) == 5):
             raise APIUsageError(
                 "step: expected (observation, reward, terminated, truncated, info), got "
-                f"{_describe(result)}. Convert environments of the old gym API with shimmy: "
-                "https://shimmy.farama.org"
+                f"{describe(result)}. {OLD_API}"
             )
         observation, reward, terminated, truncated, info = result
         self._write(observation)
-        self.rewards[0] = _number(reward)
-        self.terminals[0] = terminated
-        self.truncations[0] = truncated
-        self.done = bool(terminated or truncated)
+        self.rewards[0] = number(reward)
+        self.terminals[0] = terminated = flag(terminated, "terminated")
+        self.truncations[0] = truncated = flag(truncated, "truncated")
+        self.done = terminated or truncated
         return self.observations, self.rewards, self.terminals, self.truncations, info
 
     def render(self) -> Any:
@@ -153,58 +139,12 @@ class GymnasiumPufferEnv(PufferEnv):
         """Close the wrapped environment."""
         self.env.close()
 
-    def _write(self, observation: Any) -> None:
-        if self._discrete is not None:
-            if not self._discrete.contains(observation):
-                raise APIUsageError(
-                    f"observation: expected a value of {self._discrete}, got {observation!r:.80}."
-                )
-            observation = np.reshape(observation, (1,))
-        copy_checked(self._row, observation, "observation")
 
-
-def _make_env(
-    env: object,
-    env_creator: Callable[..., object] | None,
-    env_args: Sequence[Any],
-    env_kwargs: Mapping[str, Any],
-) -> gymnasium.Env[Any, Any]:
-    if (env is None) == (env_creator is None):
-        raise APIUsageError("Give exactly one of env and env_creator.")
-    if env_creator is not None:
-        if not callable(env_creator):
-            raise APIUsageError(f"env_creator must be callable, got {_describe(env_creator)}.")
-        env = env_creator(*env_args, **env_kwargs)
+def _checked(env: object) -> gymnasium.Env[Any, Any]:
     if not isinstance(env, gymnasium.Env):
         raise APIUsageError(
-            f"Expected an instance of gymnasium.Env, got {_describe(env)}. Give a class or "
-            "function as env_creator; convert old gym environments with shimmy."
+            f"Expected an instance of gymnasium.Env, got {describe(env)}. Give a class or "
+            "function as env_creator; convert old gym environments with shimmy, and wrap "
+            "PettingZoo environments with PettingZooPufferEnv."
         )
     return env
-
-
-def _flat_observation_space(space: object) -> gymnasium.spaces.Box:
-    if isinstance(space, gymnasium.spaces.Box):
-        return space
-    if isinstance(space, gymnasium.spaces.Discrete):
-        last = int(space.start + space.n - 1)
-        return gymnasium.spaces.Box(int(space.start), last, (1,), np.int64)
-    raise APIUsageError(
-        f"observation_space: {type(space).__name__} is not supported, only Box and Discrete. "
-        "gymnasium.wrappers.FlattenObservation makes a Box of most spaces."
-    )
-
-
-def _number(reward: Any) -> float:
-    if isinstance(reward, float):  # np.float64 is one too
-        return reward
-    value = np.asarray(reward)
-    if value.size != 1 or value.dtype.kind not in "biuf":
-        raise APIUsageError(f"reward: expected one number, got {_describe(reward)}.")
-    return float(value.item())
-
-
-def _describe(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"a tuple of {len(value)}"
-    return value.__name__ + " (a class)" if isinstance(value, type) else f"{value!r:.80}"

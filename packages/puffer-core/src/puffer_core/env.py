@@ -41,7 +41,8 @@ class PufferEnv:
         final_observations: Like `observations`; only rows that ended have a meaning.
         agent_ids: `(N,)` int64, 0 to N-1.
         driver_env: The environment itself.
-        emulated: False; True for wrappers, which leave the reset to their caller.
+        emulated: False; for wrappers, which leave the reset to their caller, the dtypes of their
+            observations (`puffer_core.emulated`).
         done: False; wrappers set it when an episode is over.
         logs_episodes: True when infos already carry episode statistics, so that the vectorizer
             does not count again.
@@ -50,7 +51,7 @@ class PufferEnv:
     single_observation_space: gymnasium.spaces.Box
     single_action_space: spaces.Space
     num_agents: int
-    emulated: bool = False
+    emulated: bool | Mapping[str, Any] = False
     done: bool = False
     logs_episodes: ClassVar[bool] = False
 

@@ -24,6 +24,43 @@ MultiDiscrete = (gymnasium.spaces.MultiDiscrete,)
 Tuple = (gymnasium.spaces.Tuple,)
 
 
+def equal(one: object, other: object) -> bool:
+    """Tell whether two spaces, or other values, are equal, shapes and dtypes included.
+
+    Gymnasium 0.29 leaves out the dtype of a Box, and broadcasts MultiDiscrete spaces.
+    """
+    if isinstance(one, gymnasium.spaces.Dict) and isinstance(other, gymnasium.spaces.Dict):
+        return set(one.spaces) == set(other.spaces) and all(
+            equal(space, other.spaces[key]) for key, space in one.spaces.items()
+        )
+    if isinstance(one, gymnasium.spaces.Tuple) and isinstance(other, gymnasium.spaces.Tuple):
+        return len(one.spaces) == len(other.spaces) and all(map(equal, one.spaces, other.spaces))
+    if isinstance(one, gymnasium.Space) and isinstance(other, gymnasium.Space):
+        return one.shape == other.shape and one.dtype == other.dtype and bool(one == other)
+    return bool(one == other)
+
+
+class JointBox(gymnasium.spaces.Box):
+    """The Box of `n` agents that each have the same Box, agents along the first axis.
+
+    Its bounds are read-only views that repeat those of one agent: for thousands of agents with
+    image observations, bounds of their own would take gigabytes.
+    """
+
+    def __init__(self, space: gymnasium.spaces.Box, n: int) -> None:
+        """Repeat `space` for `n` agents."""
+        super().__init__(space.low, space.high, space.shape, np.dtype(space.dtype).type)
+        self._one, self._n = space, n
+        for name in ("low", "high", "bounded_below", "bounded_above"):
+            one = np.asarray(getattr(self, name))
+            setattr(self, name, np.broadcast_to(one, (n, *one.shape)))
+        self._shape = (n, *space.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle one agent's bounds; the state of the random generator starts anew."""
+        return JointBox, (self._one, self._n)
+
+
 def joint_space(space: Space, n: int) -> Space:
     """Return the space of `n` agents that each have `space`, agents along the first axis.
 
@@ -42,13 +79,12 @@ def joint_space(space: Space, n: int) -> Space:
     if isinstance(space, gymnasium.spaces.Discrete):
         return gymnasium.spaces.MultiDiscrete(np.full(n, space.n, dtype=np.int64))
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
-        high = np.repeat(space.nvec[None] - 1, n, axis=0)
+        high = space.nvec - 1
         # The space's dtype is int64 unless its author chose another integer.
-        return gymnasium.spaces.Box(np.zeros_like(high), high, dtype=high.dtype.type)
+        heads = gymnasium.spaces.Box(np.zeros_like(high), high, dtype=high.dtype.type)
+        return JointBox(heads, n)
     if isinstance(space, gymnasium.spaces.Box):
-        low = np.repeat(space.low[None], n, axis=0)
-        high = np.repeat(space.high[None], n, axis=0)
-        return gymnasium.spaces.Box(low, high, dtype=low.dtype.type)
+        return JointBox(space, n)
     raise APIUsageError(
         f"There is no joint space for {type(space).__name__}: expected Discrete, MultiDiscrete "
         "or Box."
@@ -98,7 +134,7 @@ def check_action_space(space: object) -> None:
             f"A MultiDiscrete single_action_space must have a flat nvec of at least one number, "
             f"got shape {counts.shape}."
         )
-    if np.any(getattr(space, "start", 0)):  # MultiDiscrete has a start since Gymnasium 1.0
+    if np.any(getattr(space, "start", 0)):  # MultiDiscrete has a start since Gymnasium 0.29
         raise APIUsageError(
             f"single_action_space {space} does not start at 0, but action buffers hold 0 to n-1: "
             "use start=0 and add the offset inside step()."

@@ -136,7 +136,8 @@ class Rollout:
             self.terminals[rows, t] = self._tensor(terminals)
             cut = truncations & ~terminals
             self.truncations[rows, t] = self._tensor(cut)
-            self.begins[rows] = self._tensor(terminals | truncations)
+            # An agent that did not act is dead or just born: its next action begins an episode.
+            self.begins[rows] = self._tensor(terminals | truncations | ~masks)
         if cut.any():
             with self.profile("rollout/policy"):
                 self._value_final(rows, t, np.flatnonzero(cut))

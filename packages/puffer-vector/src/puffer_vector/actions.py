@@ -32,7 +32,7 @@ def check_actions(actions: object, space: Space, num_agents: int) -> NDArray[np.
         raise APIUsageError(f"actions: cannot be read as an array: {error}") from error
     shape = (num_agents, *(space.shape or ()))
     is_box = isinstance(space, gymnasium.spaces.Box)
-    kinds = "iuf" if is_box and np.dtype(space.dtype).kind == "f" else "iu"
+    kinds = {"f": "iuf", "b": "iub"}.get(np.dtype(space.dtype).kind if is_box else "", "iu")
     if not is_box and len(shape) == 1 and array.shape == (num_agents, 1):
         array = array[:, 0]
     if array.shape != shape or array.dtype.kind not in kinds:

@@ -63,7 +63,8 @@ class VecEnv(ABC):
         num_agents: Number of agents in all of them.
         agents_per_batch: Number of agents that `recv` returns.
         agent_ids: `(num_agents,)` int64, 0 to num_agents-1.
-        emulated: The environments are wrapped ones.
+        emulated: False, or for wrapped environments the dtypes of their observations
+            (`puffer_core.emulated`).
         metadata: The environments' metadata, with `"autoreset_mode": "SAME_STEP"`.
         final_observations: `(agents_per_batch, *obs)`, aligned with the rows of the last `recv`;
             only rows with a terminal or truncation flag have a meaning.

@@ -12,7 +12,7 @@ import gymnasium
 from puffer_core.buffers import Buffers, Field, layout
 from puffer_core.env import PufferEnv
 from puffer_core.errors import APIUsageError
-from puffer_core.spaces import Space
+from puffer_core.spaces import Space, equal
 
 SIGNATURE = "creator(*args, buf=None, seed=0, **kwargs)"
 WRAP = (
@@ -27,7 +27,7 @@ class Facts(NamedTuple):
     single_observation_space: gymnasium.spaces.Box
     single_action_space: Space
     num_agents: int
-    emulated: bool
+    emulated: bool | Mapping[str, Any]
     logs_episodes: bool
     metadata: dict[str, Any]
 
@@ -56,7 +56,7 @@ class Facts(NamedTuple):
             APIUsageError: Names what differs.
         """
         for name, expected, got in zip(self._fields[:-1], self, Facts.of(env), strict=False):
-            if expected != got:
+            if not equal(expected, got):
                 raise APIUsageError(
                     f"All environments of a vectorizer must agree in {name}: the first has "
                     f"{expected}, another one {got}."
