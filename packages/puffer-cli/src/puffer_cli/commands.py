@@ -1,4 +1,4 @@
-"""What `puffer train`, `eval` and `envs` do with their options."""
+"""What `puffer train`, `eval`, `check` and `envs` do with their options."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ def run(options: argparse.Namespace, unknown: list[str], values: Mapping[str, An
     if unknown:
         raise APIUsageError(_unknown(unknown[0], options))
     if options.command is None:
-        raise APIUsageError("a command is missing; there are train, eval, envs.")
+        raise APIUsageError("a command is missing; there are train, eval, check, envs.")
     if options.command == "envs":
         return _envs(options, values)
+    if options.command == "check":
+        return _check(options, values)
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
     command = _train if options.command == "train" else _eval
@@ -83,9 +85,7 @@ def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
 def _eval(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     environment = find(options.env)
     for name, low in (("episodes", 1), ("seed", 0), ("max_steps", 1)):
-        value = getattr(options, name)
-        if value is not None and value < low:
-            raise APIUsageError(f"--{name.replace('_', '-')} must be at least {low}, got {value}.")
+        _at_least(options, name, low)
     given = {name: getattr(options, name) for name in evaluate.Request._fields}
     request = evaluate.Request(
         **{name: value for name, value in given.items() if value is not None}
@@ -95,6 +95,27 @@ def _eval(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         changes = Layer(COMMAND_LINE, values)
         document = evaluate.evaluate(environment, request, changes, dashboard)
     return _finish(console, document, options.json)
+
+
+def _check(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
+    from puffer_cli import check
+    from puffer_core import check_env
+
+    for name, low in (("steps", 1), ("seed", 0), ("seconds", 1)):
+        _at_least(options, name, low)
+    creator = check.creator(find(options.env), values)
+    report = check_env(creator, options.steps, options.seed, options.seconds)
+    if options.json:
+        print(to_json(report.as_dict()))
+    else:
+        check.print_report(Console(), report)  # tables need all the width there is
+    return 0 if report.ok else 1
+
+
+def _at_least(options: argparse.Namespace, name: str, low: int) -> None:
+    value = getattr(options, name)
+    if value is not None and value < low:
+        raise APIUsageError(f"--{name.replace('_', '-')} must be at least {low}, got {value}.")
 
 
 def _envs(options: argparse.Namespace, values: Mapping[str, Any]) -> int:

@@ -107,7 +107,7 @@ class OceanEnvironment:
             if name not in declared:
                 raise APIUsageError(
                     f"unknown key env.{name} ({origins[name]}) for {self.name}; "
-                    + did_you_mean(name, declared)
+                    + did_you_mean(name, list(declared))
                 )
         values: dict[str, Any] = {}
         for name, argument in declared.items():

@@ -1,4 +1,4 @@
-"""The `puffer` command: train, eval, envs. Heavy modules are imported where they are used."""
+"""The `puffer` command: train, eval, check, envs. Heavy modules are imported where used."""
 
 from __future__ import annotations
 
@@ -87,8 +87,22 @@ def make_parser() -> Parser:
         "--run-dir", metavar="DIR", help="folder of run folders (default: runs)"
     )
 
+    check = commands.add_parser(
+        "check",
+        help="run an environment with random actions and explain what would not learn",
+        usage="puffer check ENV [options] [--env.KEY VALUE]",
+        epilog="The exit code is 1 if there is an error; warnings and notes leave it 0.",
+    )
+    check.add_argument("env", metavar="ENV", help=ENV_HELP)
+    for name, default, text in (
+        ("steps", 10_000, "random steps (default: 10,000)"),
+        ("seed", 0, "of the environment and the actions (default: 0)"),
+        ("seconds", 60, "stop after this time (default: 60)"),
+    ):
+        check.add_argument(f"--{name}", type=whole, default=default, metavar="N", help=text)
+
     envs = commands.add_parser("envs", help="list the environments")
-    for command in (train, evaluation, envs):
+    for command in (train, evaluation, check, envs):
         command.add_argument(
             "--json", action="store_true", help="print one JSON document on stdout, logs on stderr"
         )
