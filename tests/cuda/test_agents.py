@@ -21,7 +21,7 @@ def test_an_episode_begins_where_an_agent_is_born():
     vecenv = make(creator, num_envs=1, backend="Serial")
     config = PolicyConfig(network="mingru", hidden_size=8, num_layers=1)
     torch.manual_seed(0)
-    policy = make_policy(config, vecenv.single_observation_space, vecenv.single_action_space)
+    policy = make_policy(config, vecenv)
     settings = {"horizon": 16, "device": "cpu", "prio_alpha": 0}
     trained = PuffeRL(TrainConfig(**settings), vecenv, policy)
     trained.evaluate()

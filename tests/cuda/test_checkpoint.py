@@ -16,7 +16,7 @@ from puffer_vector import make
 def new_policy(vecenv, seed=0, **settings):
     torch.manual_seed(seed)
     config = PolicyConfig(hidden_size=16, **settings)
-    return make_policy(config, vecenv.single_observation_space, vecenv.single_action_space)
+    return make_policy(config, vecenv)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_a_policy_that_knows_the_way():
     # A recurrent policy, whose state is cleared at the ends: it acts as in training.
     env = vecenv("cartpole", 8)
     torch.manual_seed(0)
-    policy = make_policy(PolicyConfig(), env.single_observation_space, env.single_action_space)
+    policy = make_policy(PolicyConfig(), env)
     seen = []
     results = evaluate_policy(
         policy, env, seed=0, progress=lambda done, of: seen.append((done, of))

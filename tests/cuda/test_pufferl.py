@@ -19,9 +19,7 @@ def trainer(name="squared", network="mlp", policy=None, seed=3, vec=None, env=No
     )
     torch.manual_seed(seed)
     policy = policy or make_policy(
-        PolicyConfig(network=network, hidden_size=32, num_layers=2),
-        vecenv.single_observation_space,
-        vecenv.single_action_space,
+        PolicyConfig(network=network, hidden_size=32, num_layers=2), vecenv
     )
     settings = {"horizon": 16, "device": "cpu", "seed": seed, "prio_alpha": 0, **settings}
     return PuffeRL(TrainConfig(**settings), vecenv, policy)

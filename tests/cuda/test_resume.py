@@ -18,10 +18,9 @@ def trainer(seed=3, network="mingru", num_envs=32, vec=None, **settings):
     vecenv = make(env_creator("squared"), env_kwargs=env, seed=seed, **(vec or {}))
     torch.manual_seed(seed)
     config = PolicyConfig(network=network, hidden_size=16, num_layers=2)
-    spaces = (vecenv.single_observation_space, vecenv.single_action_space)
     settings = {"horizon": 16, "device": "cpu", "minibatch_size": 128, "seed": seed, **settings}
     return PuffeRL(
-        TrainConfig(total_timesteps=6 * 512, **settings), vecenv, make_policy(config, *spaces)
+        TrainConfig(total_timesteps=6 * 512, **settings), vecenv, make_policy(config, vecenv)
     )
 
 
@@ -82,9 +81,8 @@ def test_environments_without_state_start_anew_and_it_says_so(tmp_path):
 
     def new():
         vecenv = make(creator, backend=Serial, num_envs=2)
-        spaces = (vecenv.single_observation_space, vecenv.single_action_space)
         config = TrainConfig(horizon=8, device="cpu")
-        return PuffeRL(config, vecenv, make_policy(PolicyConfig(hidden_size=8), *spaces))
+        return PuffeRL(config, vecenv, make_policy(PolicyConfig(hidden_size=8), vecenv))
 
     trained = new()
     epochs(trained, 2)

@@ -52,8 +52,7 @@ def load_policy(args: Mapping[str, Any], vecenv: VecEnv, env_name: str = "") -> 
     from puffer_cuda.policy import make_policy
 
     checked = typed(env_name or args["train"]["env"], args)
-    spaces = (vecenv.single_observation_space, vecenv.single_action_space)
-    return make_policy(checked.policy, *spaces).to(choose_device(checked.train.device))
+    return make_policy(checked.policy, vecenv).to(choose_device(checked.train.device))
 
 
 def train(

@@ -112,8 +112,7 @@ def evaluate(
     with closing(make_vecenv(evaluation_config(config, request.episodes, seed))) as vecenv:
         policy = None
         if checkpoint is not None:
-            spaces = (vecenv.single_observation_space, vecenv.single_action_space)
-            policy = make_policy(config.policy, *spaces).to(device)
+            policy = make_policy(config.policy, vecenv).to(device)
             load_weights(checkpoint, policy)
         begin = time.perf_counter()
         episodes = run_episodes(policy, vecenv, device, seed, request.max_steps, dashboard)

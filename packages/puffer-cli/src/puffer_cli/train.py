@@ -76,8 +76,7 @@ def train(
     try:
         if policy is None:
             torch.manual_seed(config.train.seed)
-            spaces = (vecenv.single_observation_space, vecenv.single_action_space)
-            policy = make_policy(config.policy, *spaces)
+            policy = make_policy(config.policy, vecenv)
         trainer = PuffeRL(config.train, vecenv, policy)
         run = _go_on(trainer, config, resume, dashboard) if resume else Run(config)
         try:

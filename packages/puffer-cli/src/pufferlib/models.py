@@ -1,9 +1,10 @@
 """Policies and their parts; lives in puffer_cuda."""
 
 from puffer_cuda.cells import GRU, LSTM
+from puffer_cuda.encoders import FlatEncoder, NestedEncoder
 from puffer_cuda.models import Default, LSTMWrapper
 from puffer_cuda.networks import MLP, MinGRU
-from puffer_cuda.policy import Decoder, FlatEncoder, Policy, make_policy
+from puffer_cuda.policy import Decoder, Policy, make_policy
 
 __all__ = [
     "GRU",
@@ -14,6 +15,7 @@ __all__ = [
     "FlatEncoder",
     "LSTMWrapper",
     "MinGRU",
+    "NestedEncoder",
     "Policy",
     "make_policy",
 ]

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from puffer_cuda.adapter import unflatten
 from puffer_cuda.cells import LSTM
+from puffer_cuda.encoders import make_encoder
 from puffer_cuda.networks import State
-from puffer_cuda.policy import Decoder, FlatEncoder
+from puffer_cuda.policy import Decoder
 from puffer_cuda.sampling import Logits
 
 
@@ -21,7 +22,7 @@ class Default(nn.Module):
         """Fit the spaces of `env`, an environment or a vectorizer."""
         super().__init__()
         self.hidden_size = hidden_size
-        self.encoder = FlatEncoder(env.single_observation_space, hidden_size)
+        self.encoder = make_encoder(env.single_observation_space, env.emulated, hidden_size)
         self.decoder = Decoder(env.single_action_space, hidden_size)
 
     def encode_observations(self, observations: Tensor, state: Any = None) -> Tensor:

@@ -13,6 +13,7 @@ from torch.distributions import Normal
 
 from puffer_cuda.cells import GRU, LSTM
 from puffer_cuda.config import PolicyConfig
+from puffer_cuda.encoders import make_encoder
 from puffer_cuda.networks import MLP, MinGRU, State, layer_init
 from puffer_cuda.sampling import Logits
 
@@ -23,20 +24,6 @@ NETWORKS: dict[str, Callable[[int, int], nn.Module]] = {
     "gru": GRU,
 }
 LOG_STD_BOUNDS = (-5.0, 2.0)
-
-
-class FlatEncoder(nn.Module):
-    """Observations of any shape and dtype as one float vector, Linear, ReLU."""
-
-    def __init__(self, space: gymnasium.spaces.Box, hidden_size: int) -> None:
-        super().__init__()
-        self.dims = len(space.shape)
-        self.linear = layer_init(nn.Linear(math.prod(space.shape), hidden_size))
-
-    def forward(self, observations: Tensor) -> Tensor:
-        """`(..., *obs)` to `(..., hidden)`."""
-        flat = observations.flatten(-self.dims) if self.dims else observations[..., None]
-        return torch.relu(self.linear(flat.float()))
 
 
 class Decoder(nn.Module):
@@ -122,15 +109,16 @@ class Policy(nn.Module):
         return logits, values
 
 
-def make_policy(
-    config: PolicyConfig,
-    observation_space: gymnasium.Space[Any],
-    action_space: gymnasium.Space[Any],
-) -> Policy:
-    """The policy that `config` describes, for one agent's spaces."""
-    assert isinstance(observation_space, gymnasium.spaces.Box)
+def make_policy(config: PolicyConfig, env: Any) -> Policy:
+    """The policy that `config` describes.
+
+    Args:
+        config: network and sizes.
+        env: a vectorizer or environment; its `single_observation_space` and `single_action_space`
+            are one agent's, and `emulated` says whether observations are to be un-flattened.
+    """
     return Policy(
-        FlatEncoder(observation_space, config.hidden_size),
+        make_encoder(env.single_observation_space, env.emulated, config.hidden_size),
         NETWORKS[config.network](config.hidden_size, config.num_layers),
-        Decoder(action_space, config.hidden_size),
+        Decoder(env.single_action_space, config.hidden_size),
     )
