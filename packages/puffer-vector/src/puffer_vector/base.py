@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import operator
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,6 +17,7 @@ from puffer_core.buffers import Buffers
 from puffer_core.env import PufferEnv
 from puffer_core.errors import APIUsageError
 from puffer_core.spaces import Space, joint_space
+from puffer_vector import control
 from puffer_vector.actions import check_actions
 from puffer_vector.episodes import Episodes
 from puffer_vector.recipes import Facts
@@ -25,6 +28,12 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 Rewards: TypeAlias = "NDArray[np.float32]"
 Stepped: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos]"
 Received: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos, NDArray[np.int64], Flags]"
+
+
+LOGGER = logging.getLogger("puffer_vector")
+
+
+AT_WORK = "environment {} is at work: call recv() (or step_wait) first."
 
 
 class Batch(NamedTuple):
@@ -184,6 +193,62 @@ class VecEnv(ABC):
         self.send(actions)
         return self.recv()[:5]
 
+    def set_params(self, env_ids: int | Sequence[int] | None = None, /, **params: Any) -> None:
+        """Change parameters of environments while they run, as a curriculum does.
+
+        Allowed between `recv` and `send`, for environments of batches that were received and are
+        not yet answered. The call returns when all of them have the new values, and is logged
+        by the logger `puffer_vector`.
+
+        Args:
+            env_ids: Indices of environments, 0 to num_envs-1; None means all.
+            **params: Given to the environment's own `set_params(**params)`, which decides when
+                they take effect.
+
+        Raises:
+            APIUsageError: An environment offers no `set_params` or does not know a parameter
+                (nothing is changed then), or a batch is in flight. What an environment's own
+                method raises passes through.
+        """
+        self._check_open()
+        ids = self._check_env_ids(env_ids)
+        answerable = {
+            env
+            for batch in self._unanswered
+            for worker in batch.workers
+            for env in self._envs_of(worker)
+        }
+        if flying := [env for env in ids if env not in answerable]:
+            raise APIUsageError(
+                f"set_params: environment {flying[0]} is not between recv and send. Call it "
+                "after the recv (or reset) that returned its batch, before the send that answers."
+            )
+        if not params:
+            raise APIUsageError("set_params: give at least one parameter, as name=value.")
+        self._call(ids, control.check_params, params)
+        self._call(ids, control.set_params, params)
+        LOGGER.info("set_params: environments %s: %s", ids, params)
+
+    def _check_env_ids(self, env_ids: int | Sequence[int] | None) -> list[int]:
+        if env_ids is None:
+            return list(range(self.num_envs))
+        try:
+            listed = list(env_ids) if isinstance(env_ids, Iterable) else [env_ids]
+            ids = [operator.index(env) for env in listed]
+        except TypeError:
+            ids = []
+        if not ids or len({*ids}) < len(ids) or not 0 <= min(ids) <= max(ids) < self.num_envs:
+            raise APIUsageError(
+                f"env_ids must be different indices from 0 to {self.num_envs - 1}, one or a "
+                f"sequence of them, or None for all, got {env_ids!r:.80}."
+            )
+        return ids
+
+    def _call(self, env_ids: Sequence[int], function: control.Function, *arguments: Any) -> Any:
+        """Run a function of `control` on environments that are not at work."""
+        self._check_open()
+        return self._launch_call(env_ids, (function, [arguments] * len(env_ids)))
+
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that the environments and the statistics remember, as named arrays.
 
@@ -221,6 +286,18 @@ class VecEnv(ABC):
     @abstractmethod
     def _collect(self) -> Reply | None:
         """Take the oldest batch out of flight; None if there is none."""
+
+    @abstractmethod
+    def _launch_call(self, env_ids: Sequence[int], call: tuple[Any, ...]) -> list[Any]:
+        """Run a call (`control.run`) on environments and return the results in order.
+
+        Raises:
+            APIUsageError: One of them is at work, or its last answer was not received yet.
+        """
+
+    def _envs_of(self, worker: int) -> range:
+        """Environments that a worker of a batch steps; without workers, itself."""
+        return range(worker, worker + 1)
 
     @abstractmethod
     def _stop(self) -> None:

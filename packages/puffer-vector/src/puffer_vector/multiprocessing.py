@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import multiprocessing
 import os
+import pickle
 import selectors
 import weakref
 from collections import deque
@@ -19,13 +20,15 @@ from numpy.typing import NDArray
 
 from puffer_core.buffers import fill, rows
 from puffer_core.errors import APIUsageError
-from puffer_vector.base import Batch, Infos, Reply, VecEnv
+from puffer_vector.base import AT_WORK, Batch, Reply, VecEnv
 from puffer_vector.errors import WorkerError
 from puffer_vector.plan import plan_workers
 from puffer_vector.processes import Worker, how_it_ended, start_worker, stop_workers
 from puffer_vector.recipes import Facts, Recipe, make_recipes
 from puffer_vector.seeds import expand_seeds
 from puffer_vector.worker import view_shared
+
+STEP = pickle.dumps(("step", None))  # once, instead of in every step
 
 
 class Multiprocessing(VecEnv):
@@ -104,7 +107,7 @@ class Multiprocessing(VecEnv):
         )
         self._steps = [-1] * num_workers  # since the reset, which is 0; -1 while building
         self._busy: set[int] = set()
-        self._answers: dict[int, Infos] = {}  # of idle workers, in order of arrival
+        self._answers: dict[int, Any] = {}  # of idle workers, in order of arrival
         try:
             for envs, payload in zip(spans, payloads, strict=True):
                 own_seeds = seeds[envs.start : envs.stop]
@@ -190,9 +193,49 @@ class Multiprocessing(VecEnv):
         stepped = np.repeat([self._steps[index] > 0 for index in workers], agents_per_worker)
         return Reply(Batch(workers, ids, ids, data), infos, data["masks"] & stepped)
 
+    def _envs_of(self, worker: int) -> range:
+        return self._workers[worker].envs
+
+    def _launch_call(self, env_ids: Sequence[int], call: tuple[Any, ...]) -> list[Any]:
+        function, arguments = call
+        results: dict[int, Any] = {}
+        errors: list[tuple[Exception, str]] = []
+        shares = {
+            index: [i for i, env in enumerate(env_ids) if env in worker.envs]
+            for index, worker in enumerate(self._workers)
+        }
+        asked = [index for index, share in shares.items() if share]
+        if working := [i for i in asked if i in self._busy or i in self._answers]:
+            raise APIUsageError(AT_WORK.format(env_ids[shares[working[0]][0]]))
+        try:
+            for index in asked:
+                own = [env_ids[i] for i in shares[index]]
+                own_call = (function, [arguments[i] for i in shares[index]])
+                self._command(index, "call", cloudpickle.dumps((own, own_call)))
+            while not all(index in self._answers for index in asked):
+                self._wait()
+        except BaseException:  # an answer that nobody waits for would be taken for a step's
+            if not self._closed:
+                self._closed = "a call to its environments was interrupted"
+                self._stop()
+            raise
+        for index in asked:
+            values, error, text = pickle.loads(self._answers.pop(index))
+            if error is not None:
+                errors.append((error, f"In worker {index}:\n\n{text}"))
+            else:
+                results.update(zip(shares[index], values, strict=True))
+        if errors:
+            error, text = errors[0]
+            raise error from WorkerError(text)
+        return [results[i] for i in range(len(env_ids))]
+
     def _command(self, index: int, command: str, argument: object) -> None:
         try:
-            self._workers[index].pipe.send((command, argument))
+            if command == "step":
+                self._workers[index].pipe.send_bytes(STEP)
+            else:
+                self._workers[index].pipe.send((command, argument))
         except OSError:
             self._fail(index, how_it_ended(self._workers[index]))
         self._busy.add(index)
@@ -204,15 +247,15 @@ class Multiprocessing(VecEnv):
             self._fail(min(self._busy), f"did not answer within {self._timeout} s")
         for key, _ in ready:
             if key.data in self._busy:
-                self._receive(key.data)
+                self._receive(key.data, key.fileobj is self._workers[key.data].pipe)
             elif key.fileobj is not self._workers[key.data].pipe:  # its sentinel
                 self._fail(key.data, how_it_ended(self._workers[key.data]))
 
-    def _receive(self, index: int) -> None:
+    def _receive(self, index: int, readable: bool) -> None:
         worker = self._workers[index]
         try:
             # The sentinel may be ready while the last words still wait in the pipe.
-            if not worker.pipe.poll():
+            if not readable and not worker.pipe.poll():
                 raise EOFError
             status, answer = worker.pipe.recv()
         except (EOFError, OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from puffer_core.buffers import Buffers, allocate
 from puffer_core.errors import APIUsageError
-from puffer_vector.base import Batch, Infos, Reply, VecEnv
+from puffer_vector import control
+from puffer_vector.base import AT_WORK, Batch, Infos, Reply, VecEnv
 from puffer_vector.group import EnvGroup
 from puffer_vector.recipes import Facts, make_recipes
 from puffer_vector.seeds import expand_seeds
@@ -65,6 +66,12 @@ class Serial(VecEnv):
     def _collect(self) -> Reply | None:
         reply, self._reply = self._reply, None
         return reply
+
+    def _launch_call(self, env_ids: Sequence[int], call: tuple[Any, ...]) -> list[Any]:
+        if self._reply is not None and env_ids:
+            raise APIUsageError(AT_WORK.format(env_ids[0]))
+        results: list[Any] = control.run(self._group, 0, env_ids, call)
+        return results
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """See `VecEnv`; asks each environment's own `get_state()`, a dict of arrays."""

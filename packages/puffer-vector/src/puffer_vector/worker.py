@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.buffers import Buffers, Field, rows
+from puffer_vector.control import run_pickled
 from puffer_vector.group import EnvGroup
 from puffer_vector.recipes import Facts, Recipe
 
 Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
+NO_INFOS = pickle.dumps(("ok", []))  # once, instead of in every step
 Pipe: TypeAlias = "connection.Connection[Any, Any]"
 
 # Many workers share the cores; a pool of threads in each would only fight.
@@ -43,9 +45,9 @@ def run_worker(
 ) -> None:
     """Build environments and step them until the parent closes the pipe or dies.
 
-    The parent sends `("step", None)`, `("reset", seeds)` or `("close", None)`, and gets
-    `("ok", infos)` for the start, every step and every reset, or once
-    `("error", (environment index, traceback))`.
+    The parent sends `("step", None)`, `("reset", seeds)`, `("call", payload)` or
+    `("close", None)`, and gets `("ok", infos)` for the start, every step and every reset,
+    `("ok", answer)` for a call, or once `("error", (environment index, traceback))`.
 
     Args:
         pipe: This end of the duplex pipe.
@@ -75,8 +77,14 @@ def run_worker(
             command, argument = pipe.recv()
             if command == "close":
                 break
+            if command == "call":
+                pipe.send(("ok", run_pickled(group, first_env, argument)))
+                continue
             infos = group.step() if command == "step" else group.reset(argument)
-            pipe.send(("ok", infos))
+            if infos:
+                pipe.send(("ok", infos))
+            else:
+                pipe.send_bytes(NO_INFOS)
     except BaseException:  # also SystemExit: the parent must hear about it
         env = first_env if group is None else group.current
         with contextlib.suppress(OSError):  # the parent may be gone

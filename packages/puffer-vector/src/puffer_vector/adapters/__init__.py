@@ -1,0 +1,1 @@
+"""Our vectorizers behind the interfaces of other stacks; each module imports its own stack."""

@@ -1,0 +1,46 @@
+"""Infos that know which environment they came from, for stacks that sort them by environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Info(dict[str, Any]):
+    """One environment's info; a plain dict to everybody who does not ask.
+
+    Attributes:
+        env: Global index of the environment.
+        began: It came from the reset inside a step, and belongs to the new episode.
+    """
+
+    __slots__ = ("began", "env")
+
+    def __init__(self, info: dict[str, Any], env: int = -1, began: bool = False) -> None:
+        super().__init__(info)
+        self.env, self.began = env, began
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Info, (dict(self), self.env, self.began)
+
+
+def split(infos: Iterable[dict[str, Any]]) -> tuple[list[Info], list[dict[str, NDArray[Any]]]]:
+    """Part what environments said from the statistics of ended episodes.
+
+    Args:
+        infos: The list that `recv` returned.
+
+    Returns:
+        Infos of single environments, and the dicts of aligned arrays with `agent_id`.
+    """
+    told: list[Info] = []
+    ended: list[dict[str, NDArray[Any]]] = []
+    for info in infos:
+        if "episode_return" in info and isinstance(info.get("agent_id"), np.ndarray):
+            ended.append(info)
+        elif isinstance(info, Info):
+            told.append(info)
+    return told, ended
