@@ -7,8 +7,9 @@ import pytest
 from puffer_cli import environments
 from puffer_cli.config import load_config
 from puffer_cli.environments import find
-from puffer_cli.vectorize import cores, evaluation_config, make_vecenv, plan_vec
+from puffer_cli.vectorize import evaluation_config, make_vecenv, plan_vec
 from puffer_core import APIUsageError
+from puffer_vector.plan import available_cpus
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_c_environments_step_in_one_instance():
     got = plan("squared", env__num_envs=6, vec__num_threads=2)
     assert (got.backend, got.num_envs, got.num_agents) == ("PufferEnv", 1, 6)
     assert got.env_kwargs == {"num_envs": 6, "num_threads": 2, "size": 11}
-    assert plan("squared").env_kwargs["num_threads"] == cores()
+    assert plan("squared").env_kwargs["num_threads"] == available_cpus()
 
 
 def test_copies_are_the_product_of_both_counts():

@@ -66,8 +66,6 @@ def print_environments(console: Console, found: Sequence[dict[str, Any]]) -> Non
         table.add_row(Text(entry["name"], style="bold"), *(Text(cell) for cell in cells))
     console.print(table)
     console.print(
-        Text(
-            "and any environment of Gymnasium whose observations are a Box: gymnasium/CartPole-v1"
-        ),
+        Text("and any environment of Gymnasium with fixed-size spaces: gymnasium/CartPole-v1"),
         style="dim",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +34,6 @@ class VecPlan:
     num_agents: int
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def plan_vec(config: Config) -> VecPlan:
     """Resolve "auto" and the zeros of [vec].
 
@@ -51,6 +43,8 @@ def plan_vec(config: Config) -> VecPlan:
     Raises:
         APIUsageError: a combination that cannot be, with what to change.
     """
+    from puffer_vector.plan import available_cpus
+
     vec, environment = config.vec, find(config.train.env)
     native = environment.native
     backend = vec.backend
@@ -74,7 +68,7 @@ def plan_vec(config: Config) -> VecPlan:
     if backend == "native":
         instances = max(vec.num_envs, 1)
         copies = {"num_envs": instances * config.env["num_envs"]}
-        threads = {"num_threads": vec.num_threads or cores()}
+        threads = {"num_threads": vec.num_threads or available_cpus()}
         kwargs = {**config.env, **copies, **threads}
         return VecPlan("PufferEnv", 1, None, kwargs, instances * agents)
     automatic = max(vec.num_workers, 1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 from puffer_core import APIUsageError
+from puffer_vector.plan import available_cpus
 
 
 def choose_device(name: str) -> torch.device:
@@ -26,13 +25,6 @@ def choose_device(name: str) -> torch.device:
             f"device {name!r} was asked for; torch sees {torch.cuda.device_count()} CUDA devices."
         )
     return device
-
-
-def available_cpus() -> int:
-    """The CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def limit_threads(threads: int) -> None:
