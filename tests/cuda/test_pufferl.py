@@ -282,6 +282,25 @@ def test_updates_that_are_not_finite_are_skipped_counted_and_end_the_run():
     assert torch.equal(weights(trained), before)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"beta1": 0.5}, {"beta2": 0.5}, {"eps": 1.0}, {"weight_decay": 0.5}, {"adamw_ratio": 0.9}],
+)
+@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
+def test_every_setting_of_the_optimizer_has_an_effect(optimizer, settings):
+    if optimizer == "adamw" and "adamw_ratio" in settings:
+        pytest.skip("of muon alone")
+
+    def after_two_epochs(**more):
+        trained = trainer(optimizer=optimizer, **{"eps": 1e-8, **more})
+        for _ in range(2):
+            trained.evaluate()
+            trained.train()
+        return weights(trained)
+
+    assert not torch.equal(after_two_epochs(**settings), after_two_epochs())
+
+
 def test_learning_rate_falls_to_its_floor():
     trained = trainer(total_timesteps=32 * 16 * 4, learning_rate=0.1, min_lr_ratio=0.1)
     rates = []

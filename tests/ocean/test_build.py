@@ -109,3 +109,4 @@ def test_the_sources_compile_without_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-Werror", "-Wconversion", "-Wshadow"))
     for name in build.names():
         build.compile_library(build.source(name), tmp_path / f"{name}.so")
+        assert (tmp_path / f"{name}.so").stat().st_size

@@ -107,6 +107,7 @@ def test_ctrl_c_is_the_parents_to_handle(clock):
         os.kill(worker.process.pid, signal.SIGINT)
     for _ in range(3):
         vecenv.step([0] * 8)
+    assert all(worker.process.is_alive() for worker in vecenv._workers)
     vecenv.close()
 
 

@@ -98,7 +98,10 @@ class PuffeRL:
             return torch.optim.AdamW(
                 parameters, c.learning_rate, (c.beta1, c.beta2), c.eps, c.weight_decay
             )
-        return Muon(parameters, c.learning_rate, c.beta1, c.weight_decay, c.adamw_ratio)
+        betas = (0.9, c.beta2)  # of the vectors' AdamW steps; beta1 is the matrices' momentum
+        return Muon(
+            parameters, c.learning_rate, c.beta1, c.weight_decay, c.adamw_ratio, betas, c.eps
+        )
 
     @property
     def global_step(self) -> int:
@@ -148,6 +151,7 @@ class PuffeRL:
             agents, sizes.minibatch_segments, sizes.minibatches, self.generator, self.device
         )
         totals: dict[str, Tensor] = {}
+        updates = 0
         for chosen in order:
             with self.profile("train/advantage"):
                 estimate = advantages(
@@ -197,11 +201,9 @@ class PuffeRL:
                 if self._finite(loss.total, grad_norm):
                     self.optimizer.step()
                     ratios[chosen] = loss.ratios
+                    updates += 1
                     for name, figure in (*loss.figures.items(), ("grad_norm", grad_norm)):
                         totals[name] = totals.get(name, 0.0) + figure.detach()
-                        totals.setdefault("updates", torch.zeros(()))
-                    totals["updates"] += 1
-        updates = float(totals.pop("updates", torch.zeros(())))
         losses = {name: float(total) / updates for name, total in totals.items()}
         losses["explained_variance"] = self._explained_variance(estimate)
         losses["skipped_updates"] = self.skipped_updates
