@@ -86,3 +86,12 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def finish(console: Console, document: Mapping[str, Any], json_output: bool) -> int:
+    """Print a command's result, as JSON on stdout or for a person, and return exit code 0."""
+    if json_output:
+        print(to_json(document))
+    else:
+        print_result(console, document)
+    return 0
