@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
+    from rich.table import Table
 
 FIRST = ("score", "perf", "episode_return", "episode_length")  # then the environment's own fields
 
@@ -77,6 +78,19 @@ def print_result(console: Console, document: Mapping[str, Any]) -> None:
     console.print(table)
     if document.get("run"):
         console.print(Text(f"run folder: {document['run']}"), soft_wrap=True)
+
+
+def facts_table(facts: Mapping[str, Any]) -> Table:
+    """Names and values, one fact a line; `may_run_code` is shown as `may run code`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), Text(str(value)))
+    return table
 
 
 def duration(seconds: float) -> str:
