@@ -12,9 +12,9 @@
 enum { LENGTH, DELAY, SYMBOLS };
 
 static const puffer_arg ARGS[] = {
-    PUFFER_INT("length", 4, 1, MAX_LENGTH, "symbols to remember"),
+    PUFFER_INT("length", 1, 1, MAX_LENGTH, "symbols to remember"),
     PUFFER_INT("delay", 2, 0, 10000, "steps between the last symbol and the first answer"),
-    PUFFER_INT("symbols", 2, 2, 32, "different symbols"),
+    PUFFER_INT("symbols", 8, 2, 32, "different symbols"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
