@@ -97,7 +97,7 @@ def evaluate(
 
     checkpoint = None
     if request.policy == RANDOM:
-        config = load_config(environment.name, changes.values)
+        config = load_config(environment.reference, changes.values)
     else:
         run_dir = changes.values.get("run_dir", RUN_DIR)
         checkpoint = find_checkpoint(

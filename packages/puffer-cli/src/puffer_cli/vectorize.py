@@ -52,7 +52,7 @@ def plan_vec(config: Config) -> VecPlan:
         backend = "multiprocessing" if vec.num_workers else "native" if native else "serial"
     if backend == "native" and not native:
         raise APIUsageError(
-            f"vec.backend = native steps C environments, and {config.train.env} is none; "
+            f"vec.backend = native steps C environments, and {environment.name} is none; "
             "use serial or multiprocessing."
         )
     if backend != "multiprocessing" and vec.num_workers:
@@ -64,7 +64,7 @@ def plan_vec(config: Config) -> VecPlan:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
         )
-    agents = environment.agents(config.env) * config.env["num_envs"] if native else 1
+    agents = environment.agents(config.env) * (config.env["num_envs"] if native else 1)
     if backend == "native":
         instances = max(vec.num_envs, 1)
         copies = {"num_envs": instances * config.env["num_envs"]}

@@ -39,12 +39,23 @@ def names() -> list[str]:
 
 def source(name: str) -> Path:
     """The C source of a shipped environment."""
-    return ENVS / name / f"{name}.c"
+    return source_in(ENVS / name)
 
 
 def library(name: str) -> Path:
     """Where the shared library of a shipped environment lies."""
-    return LIBRARIES / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    return library_in(ENVS / name)
+
+
+def source_in(folder: Path) -> Path:
+    """The C source of the environment in a folder of its name."""
+    return folder / f"{folder.name}.c"
+
+
+def library_in(folder: Path) -> Path:
+    """Where the shared library of that environment lies: in the folder, but for shipped ones."""
+    shelf = LIBRARIES if folder.parent == ENVS else folder
+    return shelf / f"{folder.name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
 
 
 def compiler() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from puffer_core import APIUsageError, PufferEnv
 from puffer_ocean.arguments import TEXT
 from puffer_ocean.library import contract, load
+from puffer_ocean.renderer import load_renderer
 
 Array = npt.NDArray[Any]
 Info = dict[str, Any]
@@ -46,7 +46,8 @@ class OceanEnv(PufferEnv):
         """Create the environments; `reset` begins the first episodes.
 
         Args:
-            name: a shipped environment, with or without `puffer_`.
+            name: a shipped environment, with or without `puffer_`; one that a package registers
+                under `puffer.envs`; or the path of a folder, with a slash.
             num_envs: copies of it; each has its own random stream by (seed, index).
             num_threads: threads that share the copies in `step`; the interpreter lock is free.
             render_mode: None or "rgb_array".
@@ -294,7 +295,7 @@ class OceanEnv(PufferEnv):
         state = np.zeros(self._spec.render_size, np.float32)
         pointer = contract().from_buffer("float[]", state)
         self._library.functions.render(self._open(), index, pointer)
-        renderer = importlib.import_module(f"puffer_ocean.envs.{self.name}.render")
+        renderer = load_renderer(self._library.folder)
         picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments_of(index))
         return picture
 
