@@ -22,10 +22,9 @@ INCLUDE = PACKAGE / "include"
 # -ffp-contract=off: the same floats on every machine, with or without fused multiply-add.
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-ffp-contract=off", "-fno-math-errno")
 RELEASE = ("-O3",)
-DEBUG = (
-    *("-O1", "-g", "-DPUFFER_DEBUG"),  # rows of an environment apart from its neighbours'
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
-)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+# PUFFER_DEBUG: rows of an environment apart from its neighbours'
+DEBUG = ("-O1", "-g", "-DPUFFER_DEBUG", *SANITIZERS)
 
 
 class BuildError(RuntimeError):
@@ -79,13 +78,16 @@ def compiler() -> list[str]:
     )
 
 
-def compile_library(source: Path, target: Path, debug: bool = False) -> None:
+def compile_library(source: Path, target: Path, debug: bool = False) -> str:
     """Compile one source to one shared library, replacing `target` only on success.
 
     Args:
         source: the environment's C file.
         target: path of the library to write.
         debug: with AddressSanitizer and UndefinedBehaviorSanitizer instead of optimisation.
+
+    Returns:
+        The compiler's warnings.
 
     Raises:
         BuildError: no compiler, or the source has errors.
@@ -100,6 +102,7 @@ def compile_library(source: Path, target: Path, debug: bool = False) -> None:
         if result.returncode:
             raise BuildError(f"{source} does not compile:\n{result.stderr}")
         os.replace(built, target)
+        return result.stderr
 
 
 def build_all(selection: list[str] | None = None) -> dict[str, str]:
