@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli.config import Config
-from puffer_cli.environments import find
+from puffer_cli.environments import GYMNASIUM, find
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
@@ -105,6 +105,19 @@ def make_vecenv(config: Config) -> VecEnv:
         **workers,
     )
     return vecenv
+
+
+def video_config(config: Config, seed: int) -> Config:
+    """`config` with one environment in this process, which draws pictures, and another seed."""
+    changed = config.model_copy(deep=True)
+    changed.train.seed = seed
+    changed.vec.num_workers = changed.vec.num_threads = 0
+    changed.vec.num_envs, changed.vec.backend = 1, "auto"
+    if find(config.train.env).native:
+        changed.env["num_envs"] = 1
+    if config.train.env.startswith(GYMNASIUM):
+        changed.env["render_mode"] = "rgb_array"
+    return changed
 
 
 def evaluation_config(config: Config, episodes: int, seed: int) -> Config:

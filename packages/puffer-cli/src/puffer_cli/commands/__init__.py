@@ -18,4 +18,5 @@ NAMES = (
     "run",
     "new-env",
     "build",
+    "play",
 )
