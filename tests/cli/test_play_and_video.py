@@ -3,6 +3,7 @@
 import json
 
 import imageio.v3 as imageio
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
@@ -19,16 +20,13 @@ EVAL = ["eval", "squared", "--episodes", "2", "--frames", "50"]
 
 def frame_count(path):
     """A gif joins equal neighbours to one longer picture, so its time is counted."""
-    if path.suffix == ".mp4":
-        return len(imageio.imread(path, index=None))
     with Image.open(path) as film:
         times = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
     return sum(times) / (1000 / FPS)
 
 
-@pytest.mark.parametrize("name", ["film.gif", "film.mp4"])
-def test_a_film_has_as_many_frames_as_asked_for(name, tmp_path, capsys):
-    path = tmp_path / name
+def test_a_gif_has_as_many_frames_as_asked_for(tmp_path, capsys):
+    path = tmp_path / "film.gif"
     assert main([*EVAL, "--save-video", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["video"] == str(path)
     env = OceanEnv("squared")
@@ -37,6 +35,16 @@ def test_a_film_has_as_many_frames_as_asked_for(name, tmp_path, capsys):
     assert frames.shape[1:] == env.render().shape
     assert len({frame.tobytes() for frame in frames}) > 10
     assert frame_count(path) == 50
+
+
+def test_an_mp4_has_as_many_frames_as_asked_for(tmp_path):
+    """The ffmpeg of imageio reads what it wrote."""
+    path = tmp_path / "film.mp4"
+    assert main([*EVAL, "--save-video", str(path)]) == 0
+    assert imageio_ffmpeg.count_frames_and_secs(str(path)) == (50, 2.0)
+    reader = imageio_ffmpeg.read_frames(str(path))
+    assert next(reader)["size"] == (374, 374)
+    reader.close()
 
 
 def test_a_film_of_a_gymnasium_environment(tmp_path):
