@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 import toy_agents
+import toy_masks
 from gymnasium import spaces
 
 from puffer_core import APIUsageError, GymnasiumPufferEnv, PettingZooPufferEnv, PufferEnv
@@ -49,6 +50,10 @@ def nested(buf=None, seed=0):
 def dying(buf=None, seed=0):
     lives = {"stays": [(0, 4)], "dies": [(0, 2)], "late": [(2, 4)], "reborn": [(0, 1), (2, 4)]}
     return PettingZooPufferEnv(toy_agents.Scripted(lives), buf=buf, seed=seed)
+
+
+def gate(buf=None, seed=0):
+    return toy_masks.Gate(buf, seed)
 
 
 def cartpole(buf=None, seed=0):
@@ -267,3 +272,18 @@ def test_the_adapter_of_gymnasium(cartpole):
         return seen
 
     assert episodes("Ray") == episodes(Serial)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_action_masks_travel_with_their_rows(how):
+    """In step t agent k may not take choice (t + k) % 5; it observes t."""
+    vecenv = make(gate, backend="Ray", num_envs=4, num_cpus=0.5, **HOW[how])
+    vecenv.async_reset(0)
+    for _ in range(12):
+        observations, *_, agent_ids, _ = vecenv.recv()
+        for row, agent in enumerate(agent_ids):
+            t = int(observations[row, 0])
+            forbidden = [(t + agent % 2) % 5] if t else []
+            assert np.flatnonzero(~vecenv.action_masks[row]).tolist() == forbidden
+        vecenv.send(np.zeros((len(agent_ids), 2), int))
+    vecenv.close()

@@ -20,7 +20,7 @@ from puffer_core.buffers import Buffers
 from puffer_core.env import PufferEnv
 from puffer_core.errors import APIUsageError
 from puffer_vector.autoreset import Held
-from puffer_vector.group import WRITTEN, EnvGroup
+from puffer_vector.group import EnvGroup, written
 
 Function = Callable[..., Any]
 
@@ -142,8 +142,7 @@ def set_state(group: EnvGroup, index: int, state: dict[str, NDArray[Any]]) -> Bu
     """Let an environment go on from a state, and return its rows."""
     env: Any = group.envs[index]
     env.set_state(state)
-    names = (*WRITTEN, *(["action_masks"] if env.has_action_masks else []))
-    return {name: getattr(env, name).copy() for name in names}
+    return {name: getattr(env, name).copy() for name in written(env.has_action_masks)}
 
 
 def hold(group: EnvGroup, index: int, mode: str) -> None:

@@ -17,6 +17,11 @@ from puffer_vector.recipes import Facts, Recipe
 WRITTEN = ("observations", "rewards", "terminals", "truncations", "masks")
 
 
+def written(has_action_masks: bool) -> tuple[str, ...]:
+    """Return the buffers that every step of an environment writes."""
+    return (*WRITTEN, "action_masks") if has_action_masks else WRITTEN
+
+
 class EnvGroup:
     """The environments of one process.
 
@@ -165,7 +170,7 @@ def _reset_in_step(env: PufferEnv, view: Buffers) -> object:
 
 def _check_bound(env: PufferEnv, view: Buffers) -> None:
     """Refuse an environment that writes anywhere else than into its rows."""
-    for name in (*WRITTEN, *(["action_masks"] if env.has_action_masks else [])):
+    for name in written(env.has_action_masks):
         array = getattr(env, name)
         if array is not view[name] and not np.may_share_memory(array, view[name]):
             raise APIUsageError(

@@ -13,7 +13,7 @@ from typing import Any
 from puffer_core.buffers import Buffers, Field, allocate
 from puffer_core.errors import APIUsageError
 from puffer_vector import by_value
-from puffer_vector.group import WRITTEN
+from puffer_vector.group import written
 from puffer_vector.parallel import Parallel
 
 # Workers run what is installed on their node, and get by value what is not. Ray's own way, if a
@@ -205,7 +205,7 @@ class Ray(Parallel):
     def _store(self, index: int, arrays: Arrays) -> None:
         """Copy what an actor sent, which is read-only and Ray's, into the worker's rows."""
         span = self._rows([index])
-        for name, array in zip(WRITTEN, arrays, strict=False):
+        for name, array in zip(written(self._facts.has_action_masks), arrays, strict=False):
             self._buffers[name][span] = array
         ends = self._buffers["terminals"][span] | self._buffers["truncations"][span]
         self._buffers["final_observations"][span][ends] = arrays[-1]

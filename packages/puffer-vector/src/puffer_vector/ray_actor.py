@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from puffer_core.buffers import allocate
 from puffer_vector.control import run_pickled
-from puffer_vector.group import WRITTEN, EnvGroup
+from puffer_vector.group import EnvGroup, written
 from puffer_vector.worker import ONE_THREAD, begin_again
 
-Arrays: TypeAlias = "list[NDArray[Any]]"  # those of WRITTEN, and the rows of episodes that ended
+Arrays: TypeAlias = "list[NDArray[Any]]"  # those of written(), and the rows of episodes that ended
 Answer: TypeAlias = "tuple[str, Any, Arrays]"
 
 
@@ -101,5 +101,5 @@ class EnvActor:
             env = self._first_env if self._group is None else self._group.current
             return "error", (env, traceback.format_exc()), []
         ends = self._buffers["terminals"] | self._buffers["truncations"]
-        arrays = [self._buffers[name] for name in WRITTEN]
+        arrays = [self._buffers[name] for name in written("action_masks" in self._buffers)]
         return "ok", result, [*arrays, self._buffers["final_observations"][ends]]
