@@ -22,7 +22,7 @@ class Default(nn.Module):
         """Fit the spaces of `env`, an environment or a vectorizer."""
         super().__init__()
         self.hidden_size = hidden_size
-        self.encoder = make_encoder(env.single_observation_space, env.emulated, hidden_size)
+        self.encoder = make_encoder(env, hidden_size)
         self.decoder = Decoder(env.single_action_space, hidden_size)
 
     def encode_observations(self, observations: Tensor, state: Any = None) -> Tensor:

@@ -121,9 +121,9 @@ class Multiprocessing(VecEnv):
         self._answers.clear()
 
         per_batch = batch_size // each
-        self._fixed = zero_copy or batch_size == self.num_envs
+        self.fixed_batches = zero_copy or batch_size == self.num_envs
         self._workers_per_batch = per_batch
-        starts = range(0, num_workers, per_batch) if self._fixed else ()
+        starts = range(0, num_workers, per_batch) if self.fixed_batches else ()
         self._blocks = [self._block(range(start, start + per_batch)) for start in starts]
         self._in_flight: deque[Batch] = deque()  # only of fixed blocks
 
@@ -155,7 +155,7 @@ class Multiprocessing(VecEnv):
         self._in_flight = deque(self._blocks)
 
     def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
-        if self._fixed:
+        if self.fixed_batches:
             np.copyto(batch.data["actions"], actions, casting="unsafe")  # checked by send
             self._in_flight.append(batch)
         else:
@@ -165,7 +165,7 @@ class Multiprocessing(VecEnv):
             self._steps[index] += 1
 
     def _collect(self) -> Reply | None:
-        if not self._fixed:
+        if not self.fixed_batches:
             return self._collect_first()
         if not self._in_flight:
             return None
