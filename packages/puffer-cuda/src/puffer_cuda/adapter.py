@@ -143,7 +143,7 @@ def _map(function: Callable[..., Tensor], logits: list[Logits]) -> Logits:
         mean = function(*(one.loc for one in logits))  # type: ignore[union-attr]
         std = function(*(one.scale for one in logits))  # type: ignore[union-attr]
         return Normal(mean, std, validate_args=False)
-    return tuple(function(*heads) for heads in zip(*logits, strict=True))  # type: ignore[arg-type]
+    return tuple(function(*heads) for heads in zip(*logits, strict=True))
 
 
 def _compiled(function: Any, mode: str) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
+from puffer_cuda.launch import processes
+
 
 class World:
     """The processes of this run; one alone unless torch.distributed is initialised.
@@ -49,7 +51,7 @@ class World:
         gradients = [p.grad for p in parameters if p.grad is not None]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         distributed.all_reduce(flat)
-        parts = flat.split([gradient.numel() for gradient in gradients])
+        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
 
@@ -74,7 +76,7 @@ class World:
 
 def connect() -> World:
     """Join the processes that `torchrun` started, if it did; NCCL with GPUs, else gloo."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
+    if processes() > 1 and not distributed.is_initialized():
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")

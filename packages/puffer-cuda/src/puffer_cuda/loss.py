@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,7 +18,8 @@ class Loss:
     figures: dict[str, Tensor]
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True)
+class Moments:
     """Of the advantages of a whole minibatch: number of unmasked samples, mean, deviation."""
 
     count: Tensor

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from puffer_core import APIUsageError
 from puffer_cuda import checkpoint, trainer_state
 from puffer_cuda.adapter import PolicyAdapter
 from puffer_cuda.advantage import advantages
@@ -65,7 +66,6 @@ class PuffeRL:
         vecenv: Any,
         policy: nn.Module,
         logger: Logger | None = None,
-        opponents: Opponents | None = None,
     ) -> None:
         """Check the sizes, move the policy to its device and reset the environments.
 
@@ -74,7 +74,6 @@ class PuffeRL:
             vecenv: a vectorizer of puffer_vector, not yet stepped.
             policy: `puffer_cuda.policy.Policy` or any module as PolicyAdapter takes it.
             logger: gets the logs of every epoch; its errors are reported and do not stop training.
-            opponents: play in a share of the environments.
 
         Raises:
             APIUsageError: sizes that do not fit, or a device that is not there.
@@ -87,7 +86,7 @@ class PuffeRL:
         self.total_timesteps = self.plan.total_timesteps
         self.device = choose_device(c.device)
         limit_threads(c.threads)
-        self.vecenv, self.logger, self.opponents = vecenv, logger, opponents
+        self.vecenv, self.logger = vecenv, logger
         self.policy = policy.to(self.device)
         self.world.same_weights(policy)
         space = vecenv.single_observation_space
@@ -100,7 +99,7 @@ class PuffeRL:
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.profile = Profile()
         self.rollout = Rollout(
-            vecenv, self.adapter, c, self.device, self.generator, self.profile, seed, opponents
+            vecenv, self.adapter, c, self.device, self.generator, self.profile, seed
         )
         self.epoch = 0
         self.global_step = 0
@@ -109,6 +108,21 @@ class PuffeRL:
         self.logs: Logs = {}
         self._start = time.perf_counter()
         self._last_log = (0, 0.0)
+
+    @property
+    def opponents(self) -> Opponents | None:
+        """Who plays in a share of the environments; None: the policy plays everywhere."""
+        return self.rollout.opponents
+
+    def play_against(self, opponents: Opponents) -> None:
+        """Let opponents play, beginning with the first rollout.
+
+        Raises:
+            APIUsageError: several processes, whose pools would be several.
+        """
+        if self.world.size > 1:
+            raise APIUsageError("self-play runs in one process; start it without torchrun.")
+        self.rollout.opponents = opponents
 
     @property
     def uptime(self) -> float:
@@ -178,7 +192,7 @@ class PuffeRL:
             figures: dict[str, Tensor] = {}
             new_ratios = []
             parts = zip(
-                chosen.split(sizes.part_segments), weights.split(sizes.part_segments), strict=True
+                *(torch.split(x, sizes.part_segments) for x in (chosen, weights)), strict=True
             )
             for part, weight in parts:
                 with self.profile("train/forward"):

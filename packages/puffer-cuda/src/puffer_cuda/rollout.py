@@ -69,13 +69,13 @@ class Rollout:
         generator: torch.Generator,
         profile: Profile,
         seed: int,
-        opponents: Opponents | None = None,
     ) -> None:
         """Allocate, reset the environments with `seed`, receive the first observations."""
         agents, box = vecenv.num_agents, vecenv.single_observation_space
         space = vecenv.single_action_space
         self.vecenv, self.policy, self.device, self.profile = vecenv, policy, device, profile
-        self.horizon, self.generator, self.opponents = config.horizon, generator, opponents
+        self.horizon, self.generator = config.horizon, generator
+        self.opponents: Opponents | None = None
         self.stop_at_non_finite = config.on_non_finite == "stop"
         self.rewards_of = RewardScaler(
             agents, config.reward_scale, config.reward_clip, config.normalize_rewards, config.gamma
@@ -176,7 +176,7 @@ class Rollout:
         with self.profile("rollout/copy"):
             place = self.cursor.place(agents)
             self.observations[place] = observations  # a live buffer, until the batch is answered
-            if self.allowed is not None:
+            if self.allowed is not None and batch.allowed is not None:
                 self.allowed[place] = batch.allowed
         with self.profile("rollout/env"):
             self.vecenv.send(array)

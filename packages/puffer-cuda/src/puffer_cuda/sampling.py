@@ -69,7 +69,7 @@ def mask_logits(
     """
     if isinstance(logits, Tensor):
         return logits.masked_fill(~allowed & allowed.any(-1, keepdim=True), -torch.inf)
-    parts = allowed.split([head.shape[-1] for head in logits], -1)
+    parts = torch.split(allowed, [head.shape[-1] for head in logits], -1)
     return tuple(
         head.masked_fill(~part & part.any(-1, keepdim=True), -torch.inf)
         for head, part in zip(logits, parts, strict=True)

@@ -91,7 +91,7 @@ class Opponents:
     def learners(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which of these agents the learning policy plays."""
         there = self.playing[ids // self._per_env] != NOBODY
-        return ~(there & self._away[ids])
+        return np.asarray(~(there & self._away[ids]), bool)
 
     def act(
         self,

@@ -36,7 +36,7 @@ def away_team(vecenv: Any) -> npt.NDArray[np.bool_]:
         )
     second = np.arange(vecenv.num_agents) % per_env >= per_env // 2
     odd = np.arange(vecenv.num_agents) // per_env % 2 == 1
-    return second ^ odd
+    return np.asarray(second ^ odd, bool)
 
 
 def scores(

@@ -52,6 +52,8 @@ def tensors(trainer: PuffeRL) -> dict[str, Tensor]:
 
 def environments(trainer: PuffeRL) -> tuple[dict[str, np.ndarray[Any, Any]], str]:
     """The environments' state, or nothing and the reason."""
+    if trainer.world.size > 1:
+        return {}, f"a run of {trainer.world.size} processes keeps no environments"
     try:
         return trainer.vecenv.get_state(), ""
     except APIUsageError as error:
@@ -77,6 +79,9 @@ def restore(
     for name in REWARDS:
         setattr(rollout.rewards_of, name, numbers["rewards"][name])
     trainer.continue_clock(numbers["uptime"])
+    if trainer.world.size > 1:  # saved were those of rank 0 alone
+        trainer.generator.manual_seed(trainer.generator.initial_seed() + trainer.global_step)
+        return
     trainer.generator.set_state(saved["generator"].cpu())
     torch.set_rng_state(saved["torch"].cpu())
     if not arrays:
