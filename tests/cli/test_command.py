@@ -106,7 +106,7 @@ def test_long_episodes_are_left_out_and_said(capsys):
     assert main(["eval", "squared", "--episodes", "4", "--max-steps", "1", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["stats"] == {"episodes": 0}
-    assert "4 of 4 episodes were longer than 1" in captured.err
+    assert "4 of 4 episodes did not end within the limits (eval.max_steps = 1," in captured.err
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,10 @@ def test_a_longer_run_says_what_changed(half):
             "policy.hidden_size .* cannot change",
         ),
         (("--resume", "latest", "--env.size", "5"), "env.size .* cannot change"),
-        (("--resume", "nowhere"), "--resume must be latest, best, or the folder .* no folder 'nowhere'"),
+        (
+            ("--resume", "nowhere"),
+            "--resume must be latest, best, or the folder .* no folder 'nowhere'",
+        ),
         (("--resume", "latest", "--config", "x.ini"), "without --config"),
     ],
 )
