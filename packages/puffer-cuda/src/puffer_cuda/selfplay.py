@@ -210,9 +210,9 @@ class Opponents:
         if record is None:  # it left the pool during its last game
             return
         points = 1.0 if score > 0 else 0.0 if score < 0 else 0.5
-        record.wins += score > 0
-        record.losses += score < 0
-        record.draws += score == 0
+        record.wins += int(score > 0)
+        record.losses += int(score < 0)
+        record.draws += int(score == 0)
         self.rating, record.rating = elo.update(self.rating, record.rating, points)
 
     def _draw(self, envs: npt.NDArray[Any]) -> None:
