@@ -184,11 +184,11 @@ def run_episodes(
 class Evaluation:
     """Evaluations of a policy in training, always on the same episodes."""
 
-    def __init__(self, config: Config, dashboard: Dashboard) -> None:
-        """Prepare; the environments are made when they are needed."""
+    def __init__(self, config: Config, dashboard: Dashboard, vecenv: VecEnv | None = None) -> None:
+        """Prepare; without `vecenv`, environments are made when they are needed."""
         self.config, self.dashboard = config, dashboard
         self.seed = evaluation_seed(config)
-        self._vecenv: VecEnv | None = None
+        self._vecenv = vecenv
 
     def __call__(self, policy: torch.nn.Module, device: torch.device) -> dict[str, Any]:
         """Play, and return the statistics of `report.summarize`."""

@@ -69,15 +69,10 @@ def match(
             policy = make_policy(config.policy, vecenv).to(device)
             load_weights(folder, policy)
             policies.append(policy)
-        result = play_match(
-            *policies,
-            vecenv,
-            device,
-            seed,
-            one.eval.max_steps,
-            progress,
-            games * agents_per_env(vecenv),
-        )
+        ours, theirs = policies
+        wanted = games * agents_per_env(vecenv)
+        steps = one.eval.max_steps
+        result = play_match(ours, theirs, vecenv, device, seed, steps, progress, wanted)
     played = sum(result.values())
     points = (result["wins"] + result["draws"] / 2) / played if played else math.nan
     return {

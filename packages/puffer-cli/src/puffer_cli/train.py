@@ -22,7 +22,7 @@ from puffer_cuda.plan import plan
 if TYPE_CHECKING:
     from torch import nn
 
-    from puffer_cuda.pufferl import PuffeRL
+    from puffer_cuda.pufferl import Logger, PuffeRL
     from puffer_vector.base import VecEnv
 
 
@@ -45,6 +45,7 @@ def train(
     vecenv: VecEnv | None = None,
     policy: nn.Module | None = None,
     resume: Path | None = None,
+    logger: Logger | None = None,
 ) -> dict[str, Any]:
     """Train a policy, save it, and evaluate it on fresh episodes.
 
@@ -54,6 +55,7 @@ def train(
         vecenv: None: as `config` says. It is closed here.
         policy: None: as `config` says.
         resume: the checkpoint folder to go on from, in its own run folder; None starts a new run.
+        logger: gets the logs of every epoch, beside the run's own.
 
     Returns:
         The JSON document of `puffer train --json`.
@@ -80,7 +82,7 @@ def train(
             if policy is None:
                 torch.manual_seed(config.train.seed)
                 policy = make_policy(config.policy, vecenv)
-            trainer = PuffeRL(config.train, vecenv, policy)
+            trainer = PuffeRL(config.train, vecenv, policy, logger)
             run = _open_run(trainer, config, resume, dashboard)
             evaluation = Evaluation(config, dashboard)
             with closing(run), closing(evaluation):

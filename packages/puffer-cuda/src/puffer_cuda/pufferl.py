@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
 import time
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from puffer_cuda.config import TrainConfig
 from puffer_cuda.device import choose_device, limit_threads
 from puffer_cuda.distributed import World
 from puffer_cuda.errors import DivergedError, NonFiniteError
+from puffer_cuda.legacy import TRAINER_NAMES
 from puffer_cuda.loss import moments, ppo_loss
 from puffer_cuda.optimizer import make_optimizer
 from puffer_cuda.plan import plan
@@ -108,6 +110,12 @@ class PuffeRL:
         self.logs: Logs = {}
         self._start = time.perf_counter()
         self._last_log = (0, 0.0)
+
+    def __getattr__(self, name: str) -> Any:
+        """Names of PufferLib 3.0's trainer; legacy.py has the table."""
+        if name not in TRAINER_NAMES:
+            raise AttributeError(f"PuffeRL has no attribute {name!r}")
+        return operator.attrgetter(TRAINER_NAMES[name])(self)
 
     @property
     def opponents(self) -> Opponents | None:
