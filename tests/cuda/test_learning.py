@@ -25,6 +25,7 @@ SETTINGS = {
     "device": "cpu", "threads": 1, "horizon": 16, "gamma": 0.95, "prio_alpha": 0,
     "replay_ratio": 2, "learning_rate": 0.01, "ent_coef": 0.01, "vf_clip_coef": 1,
 }  # fmt: skip
+MEMORY = {"learning_rate": 0.03, "replay_ratio": 4, "minibatch_size": 128}
 
 
 def vecenv(env, num_envs=32):
@@ -56,11 +57,11 @@ def score(trained, env, episodes=128, greedy=False):
 
 @pytest.mark.parametrize("network", ["mingru", "lstm", "gru"])
 def test_memory(network):
-    assert score(learn(toy_envs.Recall, 40_000, network), toy_envs.Recall) > 0.9
+    assert score(learn(toy_envs.Recall, 40_000, network, **MEMORY), toy_envs.Recall) > 0.9
 
 
 def test_what_needs_memory_cannot_be_done_without():
-    assert abs(score(learn(toy_envs.Recall, 40_000, "mlp"), toy_envs.Recall)) < 0.3
+    assert abs(score(learn(toy_envs.Recall, 40_000, "mlp", **MEMORY), toy_envs.Recall)) < 0.3
 
 
 def test_bandit():
