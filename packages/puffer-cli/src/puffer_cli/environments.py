@@ -71,6 +71,18 @@ def find(name: str) -> Environment:
     return OceanEnvironment(name)
 
 
+def own_keys(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment's keys of a command line that takes no others, without `env.`.
+
+    Raises:
+        APIUsageError: another key.
+    """
+    for key in values:
+        if not key.startswith("env."):
+            raise APIUsageError(f"puffer {command} takes no {key}, only keys of the environment.")
+    return {key.removeprefix("env."): value for key, value in values.items()}
+
+
 class OceanEnvironment:
     """A C environment of puffer-ocean; its arguments are declared in C."""
 
@@ -113,7 +125,7 @@ class OceanEnvironment:
         for name, argument in declared.items():
             value = _typed(raw.get(name, argument.default), argument.type)
             try:
-                values[name] = argument.type(argument.check(value))
+                values[name] = argument.check(value)
             except APIUsageError as error:
                 raise APIUsageError(f"env.{error} ({origins[name]})") from error
         return values
@@ -122,9 +134,8 @@ class OceanEnvironment:
         from puffer_ocean import load
         from puffer_ocean.arguments import Argument
 
-        copies = Argument(
-            "num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one"
-        )
+        about = "copies that step as one"
+        copies = Argument("num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, about)
         return {"num_envs": copies, **load(self.name).arguments}
 
     def meanings(self) -> dict[str, str]:

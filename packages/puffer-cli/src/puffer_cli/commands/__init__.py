@@ -18,4 +18,5 @@ NAMES = (
     "plan",
     "run",
     "import",
+    "autotune",
 )
