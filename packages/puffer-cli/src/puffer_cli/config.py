@@ -131,7 +131,7 @@ def resolve(environment: Environment | None, layers: Iterable[Layer]) -> Config:
     else:
         own = {key: origins.get(f"env.{key}", DEFAULT) for key in raw.get("env", {})}
         config.env = environment.arguments(raw.get("env", {}), own)
-        config.train.env = environment.name
+        config.train.env = environment.reference
         origins["train.env"] = COMMAND_LINE
     config.origins = {key: origins.get(key, DEFAULT) for key in flatten(config.nested())}
     return config
