@@ -107,13 +107,17 @@ def test_killed_at_any_moment_the_latest_checkpoint_loads(tmp_path):
                     trained.save_checkpoint(folder)
                     checkpoint.prune(folder, 2)
             os._exit(1)
-        time.sleep(random.uniform(0, 0.3))
+        deadline = time.monotonic() + 60
+        while checkpoint.latest(tmp_path).name == f"{trained.global_step:016d}":
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.05))
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
         latest = checkpoint.latest(tmp_path)
         trained.load_checkpoint(latest)
         assert int(latest.name) == trained.global_step
-    assert trained.global_step > 20 * 64  # they did get somewhere
+    assert trained.global_step >= 21 * 64
 
 
 def test_counters_beyond_32_bits(tmp_path):
