@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda.adapter import PolicyAdapter
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 BEST = "best.json"
 OLD = ".old"  # end of the name of a folder that is being removed
