@@ -1,144 +1,193 @@
 """Protein: a genetic search around the front, guided by models of score, cost and success.
 
-A suggestion, once there are results:
+The first trials are the default and a small design around it. After that, a suggestion:
 
-1. The front is that of the model's means at the points tried, not of the luckiest runs.
-2. A target cost is drawn first: density c^-k in c over the useful range. k falls as the budget is
+1. The front is that of the model's means at the settings tried, not of the luckiest runs.
+2. A target cost is drawn first: density c^-k in c over the range of use. k falls as the budget is
    spent: cheap runs first, whose lessons carry over to expensive ones.
-3. A genetic search from the front maximises expected hypervolume gain x P(success)² x a window
-   around the target.
-4. Now and then the point of the front whose score is least certain is run once more instead.
+3. A genetic search from the front maximises expected hypervolume gain x P(success)² x a window around
+   the target x a preference for the surroundings of the front. The preference fades as results come
+   in, and some suggestions do without it from the begin.
+4. Now and then the setting of the front whose score is least certain is run once more instead.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from puffer_protein.acquisition import Staircase
 from puffer_protein.front import pareto_front
 from puffer_protein.models import Models
 from puffer_protein.parameters import Array
 from puffer_protein.search import search
+from puffer_protein.space import Space
 from puffer_protein.tuner import FrontPoint, Outcome, Tuner
 
 GOLDEN = (math.sqrt(5) - 1) / 2
-INITIAL = 6
-INITIAL_SHARE = 0.1  # of the budget, at most, for the initial design
-FRUGALITY = (1.0, 0.2)  # k at the begin and at the end of the budget
+INITIAL = 6  # trials of the design
+SPREAD = 0.5  # width of the design around a default, in the unit cube
+REACH = 0.65  # longest run of the design, on the scale of the unit cube
+FRUGALITY = (0.8, 0.2)  # k at the begin and at the end of the budget
 WINDOW = 0.35  # standard deviation of the window around the target, in log cost
-REPLICATES = 0.12
-STRANGERS = 200
-BEST = 5
+SURROUNDINGS = 0.1  # radius per root of the number of parameters, at the begin
+LOCAL = 10  # results per parameter until the preference has faded
+GLOBAL = 0.1  # share of suggestions without it
+REPLICATES = 0.12  # share of replicates, once the preference has faded
+BEST = 5  # parents that need not be on the front
+STRANGERS = 200  # random points in the first generation
+
+
+class Known(NamedTuple):
+    """The settings tried, each once.
+
+    Attributes:
+        points: (n, d).
+        means: (n,) posterior means of the standardised score.
+        sds: (n,) posterior standard deviations.
+        costs: (n,) mean log costs.
+        front: indices of the Pareto front of means and costs, by rising cost.
+    """
+
+    points: Array
+    means: Array
+    sds: Array
+    costs: Array
+    front: npt.NDArray[np.intp]
 
 
 class Protein(Tuner):
-    """The tuner. See the module for the method, `Tuner` for its arguments."""
+    """The tuner. See the module for the method, `Tuner` for its arguments and use."""
 
-    _models: Models | None = None
+    def __init__(self, space: Space, **keywords: Any) -> None:
+        super().__init__(space, **keywords)
+        self._models = Models(space)
 
     def _choose(self, rng: np.random.Generator) -> Array:
         done = [o for o in self.outcomes if not o.failed]
-        first = self._default is not None
-        if self.suggested < INITIAL + first or len(done) < 2:
-            return self._initial(self.suggested - first, rng)
-        models = self._model()
-        tried, means, sds, costs = self._known(models, done)
-        front = pareto_front(means, costs)
-        worst = float(np.quantile(means, 0.1)) if len(means) > 1 else float(means.min()) 
+        index = self.suggested - (self.default is not None)
+        if index < INITIAL:
+            return self._initial(index, rng)
+        if len(done) < 2:
+            return self._fresh(rng)
+        self._models.update(self.outcomes, self.pending)
+        known = self._known(done)
         strangers = self.space.snap(rng.random((STRANGERS, len(self.space))))
-        low, high = self._cost_range(models, means[front], costs[front], worst, strangers)
-        stairs = Staircase(means[front], costs[front], worst, low, high)
-        if rng.random() < REPLICATES:
-            again = self._replicate(stairs, tried[front], sds[front])
+        low, high = self._cost_range(known, strangers)
+        front = known.front
+        worst = float(np.quantile(known.means, 0.1))
+        stairs = Staircase(known.means[front], known.costs[front], worst, low, high)
+        maturity = min(1.0, len(done) / (LOCAL * len(self.space)))
+        if rng.random() < REPLICATES * maturity:
+            again = self._replicate(stairs, known)
             if again is not None:
                 return again
         target = self._target(low, high)
-        cap = min(math.log(self._max_trial_cost), high + WINDOW) 
-
-        def value(points: Array) -> Array:
-            mean, sd = models.predict_score(points)
-            cost = models.predict_cost(points)
-            gain = stairs.gain(mean, sd, np.maximum(cost, low))
-            window = np.exp(-0.5 * ((cost - target) / WINDOW) ** 2)
-            return gain * models.predict_success(points) ** 2 * window * (cost <= cap)
-
-        parents = np.concatenate([tried[front], tried[np.argsort(-means, kind="stable")[:BEST]]])
-        for point in search(self.space, value, self._at_cost(models, parents, target), strangers, rng):
+        everywhere = rng.random() < GLOBAL
+        value = self._value(stairs, known, target, 1.0 if everywhere else maturity)
+        best = known.points[np.argsort(-known.means, kind="stable")[:BEST]]
+        parents = self._at_cost(np.concatenate([known.points[front], best]), target)
+        for point in search(self.space, value, parents, strangers, rng):
             if not self.is_pending(point) and self.space.allows(point):
                 return point
         return self._fresh(rng)
 
-    def _model(self) -> Models:
-        if self._models is None:
-            self._models = Models(self.space)
-        self._models.update(self.outcomes, self.pending)
-        return self._models
-
-    def _known(self, models: Models, done: list[Outcome]) -> tuple[Array, Array, Array, Array]:
-        """The different points tried: (n, d), posterior means and sds (n,), mean log costs (n,)."""
-        points, inverse = np.unique(
-            np.array([o.point for o in done]), axis=0, return_inverse=True
-        )
-        inverse = inverse.reshape(-1)
-        costs = np.bincount(inverse, [o.log_cost for o in done]) / np.bincount(inverse)
-        mean, sd = models.predict_score(points)
-        return points, mean, sd, costs
-
     def _initial(self, index: int, rng: np.random.Generator) -> Array:
-        """A Latin hypercube; the length of the runs rises through its strata."""
-        if index >= INITIAL:
-            return self._fresh(rng)
-        design_rng = np.random.default_rng([self._seed, 2**32])
-        strata = np.tile(np.arange(INITIAL)[:, None], len(self.space))
-        strata = design_rng.permuted(strata, axis=0)
+        """A Latin hypercube around the default; runs grow longer through its strata."""
+        design = np.random.default_rng([self._seed, 2**32])  # the same at every call
+        strata = design.permuted(np.tile(np.arange(INITIAL)[:, None], len(self.space)), axis=0)
+        cube = (strata + design.random(strata.shape)) / INITIAL
+        if self.default is not None:
+            cube = np.clip(self.default + SPREAD * (cube - 0.5), 0.0, 1.0)
         if self.space.time is not None:
-            strata[:, self.space.names.index(self.space.time)] = np.arange(INITIAL)
-        design = (strata + design_rng.random(strata.shape)) / INITIAL
-        point = self.space.snap(design[index][None])[0]
-        if self.is_pending(point) or not self.space.allows(point):
-            return self._fresh(rng)
-        return point
+            cube[:, self.space.names.index(self.space.time)] = (
+                REACH * (np.arange(INITIAL) + design.random(INITIAL)) / INITIAL
+            )
+        point = self.space.snap(cube[index][None])[0]
+        legal = self.space.allows(point) and not self.is_pending(point)
+        return np.asarray(point) if legal else self._fresh(rng)
 
-    def _cost_range(
-        self, models: Models, scores: Array, costs: Array, worst: float, strangers: Array
-    ) -> tuple[float, float]:
-        """Log costs from the cheapest that is of use to the highest that may be."""
-        predicted = models.predict_cost(strangers)
-        high = min(math.log(self._max_trial_cost), max(float(predicted.max()), float(costs.max())))
-        low = float(costs.min())
-        return low, max(high, low + 1e-6)
+    def _known(self, done: Sequence[Outcome]) -> Known:
+        points, which = np.unique(np.array([o.point for o in done]), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        costs = np.bincount(which, [o.log_cost for o in done]) / np.bincount(which)
+        means, sds = self._models.predict_score(points)
+        return Known(points, means, sds, costs, pareto_front(means, costs))
 
-    def _progress(self) -> float:
-        """The share of the budget that is spent, in [0, 1]."""
-        spent = sum(math.exp(o.log_cost) for o in self.outcomes) / self._max_cost
-        runs = len(self.outcomes) / self._max_runs if self._max_runs else 0.0
-        return min(1.0, max(spent, runs))
+    def _cost_range(self, known: Known, strangers: Array) -> tuple[float, float]:
+        """Log costs from the lowest seen to the highest that may and can be."""
+        highest = max(self._models.predict_cost(strangers).max(), known.costs.max())
+        low = float(known.costs.min())
+        return low, max(min(math.log(self._max_trial_cost), float(highest)), low + 1e-6)
 
     def _target(self, low: float, high: float) -> float:
-        """A log cost: quantile of the density c^-k at the next member of a golden sequence."""
+        """A log cost: the next quantile of the density c^-k, by a golden sequence."""
+        spent = sum(math.exp(o.log_cost) for o in self.outcomes) / self._max_cost
+        runs = len(self.outcomes) / self._max_runs if self._max_runs else 0.0
         begin, end = FRUGALITY
-        k = begin + (end - begin) * self._progress()
+        k = begin + (end - begin) * min(1.0, max(spent, runs))
         u = (0.5 + self.suggested * GOLDEN) % 1.0
         return low - math.log1p(-u * -math.expm1(-k * (high - low))) / k
 
-    def _at_cost(self, models: Models, parents: Array, target: float) -> Array:
-        """The parents, and the same with the length that is expected to cost the target."""
+    def _value(
+        self, stairs: Staircase, known: Known, target: float, maturity: float
+    ) -> Callable[[Array], Array]:
+        """What the search maximises: (n, d) points -> (n,)."""
+        cap = math.log(self._max_trial_cost)
+        weight = np.ones(len(self.space))
+        if self.space.time is not None:
+            weight[self.space.names.index(self.space.time)] = 0.0  # the target says how long
+        centres = known.points[known.front] * weight
+        radius = SURROUNDINGS * math.sqrt(len(self.space)) / max(1.0 - maturity, 1e-9)
+
+        def value(points: Array) -> Array:
+            cost = self._models.predict_cost(points)
+            mean, sd = self._models.predict_score(points)
+            offset = (points * weight)[:, None] - centres
+            nearest = np.einsum("nkd,nkd->nk", offset, offset).min(1)
+            bump = np.exp(-0.5 * (nearest / radius**2 + ((cost - target) / WINDOW) ** 2))
+            success = self._models.predict_success(points)
+            return stairs.gain(mean, sd, cost) * success**2 * bump * (cost <= cap)
+
+        return value
+
+    def _at_cost(self, parents: Array, target: float) -> Array:
+        """The parents, and the same with the length that should cost the target."""
         if self.space.time is None:
             return parents
-        column = self.space.names.index(self.space.time)
-        parameter = self.space.parameters[self.space.time]
-        low, high = parameter.mapped
+        low, high = self.space.parameters[self.space.time].mapped
         shifted = parents.copy()
-        gap = target - models.predict_cost(parents)
-        shifted[:, column] += gap / max(high - low, 1e-9) 
+        gap = target - self._models.predict_cost(parents)
+        shifted[:, self.space.names.index(self.space.time)] += gap / (high - low)
         return np.concatenate([parents, self.space.snap(np.clip(shifted, 0.0, 1.0))])
 
-    def _replicate(self, stairs: Staircase, front: Array, sds: Array) -> Array | None:
-        """The point of the front whose uncertainty matters most."""
-        widths = np.diff(stairs.edges)[1:]
-        for index in np.argsort(-sds * widths, kind="stable"):
-            if not self.is_pending(front[index]):
-                return np.asarray(front[index])
+    def _replicate(self, stairs: Staircase, known: Known) -> Array | None:
+        """The setting of the front whose uncertainty matters most."""
+        matter = known.sds[known.front] * np.diff(stairs.edges)[1:]
+        for index in np.argsort(-matter, kind="stable"):
+            point = known.points[known.front[index]]
+            if not self.is_pending(point) and self.space.allows(point):
+                return np.asarray(point)
         return None
+
+    def front(self) -> list[FrontPoint]:
+        """The Pareto front of what is expected of a new run, by rising cost."""
+        done = [o for o in self.outcomes if not o.failed]
+        if len(done) < 2:
+            return super().front()
+        self._models.update(self.outcomes, [])
+        known = self._known(done)
+        scale = self._models.scale
+        return [
+            FrontPoint(
+                self.space.decode(known.points[i]),
+                self._sign * float(scale.inverse(known.means[i])),
+                float(known.sds[i] * scale.slope(known.means[i])),
+                math.exp(known.costs[i]),
+            )
+            for i in known.front
+        ]

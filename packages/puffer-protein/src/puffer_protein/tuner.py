@@ -77,6 +77,7 @@ class Tuner:
         outcomes: results in the order of `observe`.
         pending: points that were suggested and have no result yet.
         suggested: how many suggestions were made.
+        default: (d,) point of the first trial, or None.
     """
 
     def __init__(
@@ -115,15 +116,15 @@ class Tuner:
         self.suggested = 0
         self._seed = seed
         self._sign = 1.0 if goal == "maximize" else -1.0
-        self._default = None if default is None else space.encode(default)
+        self.default = None if default is None else space.encode(default)
         self._max_trial_cost = max_trial_cost
         self._max_cost = max_cost
         self._max_runs = max_runs
 
     def suggest(self) -> Values:
         """The values of the next trial; it counts as running until `observe` or `forget`."""
-        if self.suggested == 0 and self._default is not None:
-            point = self._default
+        if self.suggested == 0 and self.default is not None:
+            point = self.default
         else:
             point = self._choose(np.random.default_rng([self._seed, self.suggested]))
         self.suggested += 1
