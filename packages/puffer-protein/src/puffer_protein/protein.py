@@ -30,9 +30,9 @@ from puffer_protein.tuner import FrontPoint, Outcome, Tuner
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 INITIAL = 6  # trials of the design
-SPREAD = 0.5  # width of the design around a default, in the unit cube
-REACH = 0.65  # longest run of the design, on the scale of the unit cube
-FRUGALITY = (0.8, 0.2)  # k at the begin and at the end of the budget
+SPREAD = 0.4  # width of the design around a default, in the unit cube
+REACH = 0.8  # longest run of the design, on the scale of the unit cube
+FRUGALITY = (0.7, 0.2)  # k at the begin and at the end of the budget
 WINDOW = 0.35  # standard deviation of the window around the target, in log cost
 SURROUNDINGS = 0.1  # radius per root of the number of parameters, at the begin
 LOCAL = 10  # results per parameter until the preference has faded
