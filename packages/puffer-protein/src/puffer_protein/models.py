@@ -131,6 +131,10 @@ class Models:
         """Mean and standard deviation (n,) of the standardised score of finished trials."""
         return self.score.predict(self._inputs_of(points))
 
+    def predict_mean(self, points: Array) -> Array:
+        """The mean (n,) of `predict_score` alone, for less."""
+        return self.score.mean(self._inputs_of(points))
+
     def predict_cost(self, points: Array) -> Array:
         """Expected log cost (n,)."""
         return self._cost_mean + self._cost_sd * self.cost.mean(self._space.features(points))

@@ -36,7 +36,8 @@ FRUGALITY = (0.7, 0.2)  # k at the begin and at the end of the budget
 WINDOW = 0.35  # standard deviation of the window around the target, in log cost
 SURROUNDINGS = 0.1  # radius per root of the number of parameters, at the begin
 LOCAL = 10  # results per parameter until the preference has faded
-GLOBAL = 0.1  # share of suggestions without it
+GLOBAL = 0.15  # share of suggestions without it
+OPTIMISM = 2.0  # factor on the standard deviation of the score in those
 REPLICATES = 0.12  # share of replicates, once the preference has faded
 BEST = 5  # parents that need not be on the front
 STRANGERS = 200  # random points in the first generation
@@ -88,13 +89,21 @@ class Protein(Tuner):
                 return again
         target = self._target(low, high)
         everywhere = rng.random() < GLOBAL
-        value = self._value(stairs, known, target, 1.0 if everywhere else maturity)
+        if everywhere:
+            value = self._value(stairs, known, target, 1.0, OPTIMISM)
+        else:
+            value = self._value(stairs, known, target, maturity)
         best = known.points[np.argsort(-known.means, kind="stable")[:BEST]]
         parents = self._at_cost(np.concatenate([known.points[front], best]), target)
         for point in search(self.space, value, parents, strangers, rng):
             if not self.is_pending(point) and self.space.allows(point):
                 return point
         return self._fresh(rng)
+
+    def models(self) -> Models:
+        """The models, with all results and without pending trials; two results at least."""
+        self._models.update(self.outcomes, [])
+        return self._models
 
     def _initial(self, index: int, rng: np.random.Generator) -> Array:
         """A Latin hypercube around the default; runs grow longer through its strata."""
@@ -134,7 +143,12 @@ class Protein(Tuner):
         return low - math.log1p(-u * -math.expm1(-k * (high - low))) / k
 
     def _value(
-        self, stairs: Staircase, known: Known, target: float, maturity: float
+        self,
+        stairs: Staircase,
+        known: Known,
+        target: float,
+        maturity: float,
+        optimism: float = 1.0,
     ) -> Callable[[Array], Array]:
         """What the search maximises: (n, d) points -> (n,)."""
         cap = math.log(self._max_trial_cost)
@@ -151,7 +165,7 @@ class Protein(Tuner):
             nearest = np.einsum("nkd,nkd->nk", offset, offset).min(1)
             bump = np.exp(-0.5 * (nearest / radius**2 + ((cost - target) / WINDOW) ** 2))
             success = self._models.predict_success(points)
-            return stairs.gain(mean, sd, cost) * success**2 * bump * (cost <= cap)
+            return stairs.gain(mean, optimism * sd, cost) * success**2 * bump * (cost <= cap)
 
         return value
 
@@ -179,13 +193,12 @@ class Protein(Tuner):
         done = [o for o in self.outcomes if not o.failed]
         if len(done) < 2:
             return super().front()
-        self._models.update(self.outcomes, [])
+        scale = self.models().scale
         known = self._known(done)
-        scale = self._models.scale
         return [
             FrontPoint(
                 self.space.decode(known.points[i]),
-                self._sign * float(scale.inverse(known.means[i])),
+                self.sign * float(scale.inverse(known.means[i])),
                 float(known.sds[i] * scale.slope(known.means[i])),
                 math.exp(known.costs[i]),
             )

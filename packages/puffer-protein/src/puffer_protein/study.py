@@ -159,6 +159,15 @@ class Study:
             scratch.unlink()
         return cls(path)
 
+    def change(self, **settings: Any) -> None:
+        """Replace entries of `meta`."""
+        with self._transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [(key, json.dumps(value)) for key, value in settings.items()],
+            )
+        self.settings |= settings
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()

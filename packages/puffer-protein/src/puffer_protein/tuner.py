@@ -41,7 +41,6 @@ class Outcome:
         log_cost: logarithm of the cost.
         failed: the trial gave no score; `score` is NaN then.
         curve: points before the last, scores as in `score`.
-        seed: of a replicate, the number of its trial; for the record only.
     """
 
     point: Array
@@ -77,6 +76,7 @@ class Tuner:
         outcomes: results in the order of `observe`.
         pending: points that were suggested and have no result yet.
         suggested: how many suggestions were made.
+        sign: 1 to maximise, -1 to minimise.
         default: (d,) point of the first trial, or None.
     """
 
@@ -115,7 +115,7 @@ class Tuner:
         self.pending: list[Array] = []
         self.suggested = 0
         self._seed = seed
-        self._sign = 1.0 if goal == "maximize" else -1.0
+        self.sign = 1.0 if goal == "maximize" else -1.0
         self.default = None if default is None else space.encode(default)
         self._max_trial_cost = max_trial_cost
         self._max_cost = max_cost
@@ -162,11 +162,11 @@ class Tuner:
         self.outcomes.append(
             Outcome(
                 point,
-                math.nan if failed else self._sign * float(score),
+                math.nan if failed else self.sign * float(score),
                 math.log(min(max(float(cost), TINY), 1.0 / TINY)),
                 failed,
                 tuple(
-                    CurvePoint(p.time, self._sign * p.score, p.cost)
+                    CurvePoint(p.time, self.sign * p.score, p.cost)
                     for p in points
                     if all(map(math.isfinite, p)) and p.time > 0
                 ),
@@ -191,7 +191,7 @@ class Tuner:
         return [
             FrontPoint(
                 self.space.decode(done[i].point),
-                self._sign * done[i].score,
+                self.sign * done[i].score,
                 math.nan,
                 math.exp(done[i].log_cost),
             )
