@@ -1,10 +1,10 @@
 """Protein: tuning on the Pareto front of cost and score.
 
-    space = Space({"x": log(1e-3, 1.0), "kind": choice("a", "b")})
-    tuner = Protein(space, seed=0)
-    values = tuner.suggest()
-    tuner.observe(values, score=..., cost=...)
-    tuner.recommend(max_cost=60)
+space = Space({"x": log(1e-3, 1.0), "kind": choice("a", "b")})
+tuner = Protein(space, seed=0)
+values = tuner.suggest()
+tuner.observe(values, score=..., cost=...)
+tuner.recommend(max_cost=60)
 """
 
 from puffer_protein.errors import SweepError

@@ -1,8 +1,8 @@
 """How much a trial is expected to improve the front: closed-form expected hypervolume improvement.
 
 The front is a staircase over log cost. A point that costs c with a score ~ N(μ, σ²) improves every
-segment at costs above c by E[max(0, score - level)] = σ (z Φ(z) + φ(z)), z = (μ - level) / σ, and the
-expected gain of volume is the sum over segments of their width above c times that.
+segment at costs above c by E[max(0, score - level)] = σ (z Φ(z) + φ(z)), z = (μ - level) / σ, and
+the expected gain of volume is the sum over segments of their width above c times that.
 """
 
 from __future__ import annotations

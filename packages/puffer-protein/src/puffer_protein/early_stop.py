@@ -5,8 +5,8 @@ their length, 95 % of them gained no more than g(share). A trial is stopped if
 
     score now + g(share)  <  the best score at no more than its expected final cost.
 
-The rule looks at cost: a short trial is compared with cheap ones, so that the cheap end of the front
-is as safe as the expensive one. Scores are to be maximised.
+The rule looks at cost: a short trial is compared with cheap ones, so that the cheap end of the
+front is as safe as the expensive one. Scores are to be maximised.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class EarlyStop:
         self._costs = np.array([t.cost or 0.0 for t in done])
         curves = [(t, np.array(t.curve, np.float64)) for t in done if len(t.curve) > 1]
         # Every curve over its own share of time, ending in the final score.
-        self._curves = [(c[:, 0] / c[-1, 0], sign * c[:, 1], sign * (t.score or 0.0)) for t, c in curves]
+        self._curves = [
+            (c[:, 0] / c[-1, 0], sign * c[:, 1], sign * (t.score or 0.0)) for t, c in curves
+        ]
 
     def gain(self, share: float) -> float:
         """What 95 % of the trials still gained at most from this share on; infinite if unknown."""

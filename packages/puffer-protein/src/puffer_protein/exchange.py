@@ -1,8 +1,8 @@
 """Studies as CSV, JSON lines and Parquet, and results of other tools as trials.
 
-Exports have one row a trial: the columns of the table `trial`, and `values` spread out. Imports take
-those files, and exports of Weights & Biases sweeps (CSV or JSON), where the columns of parameters,
-score and cost are named by the caller.
+Exports have one row a trial: the columns of the table `trial`, and `values` spread out. Imports
+take those files, and exports of Weights & Biases sweeps (CSV or JSON), where the columns of
+parameters, score and cost are named by the caller.
 """
 
 from __future__ import annotations

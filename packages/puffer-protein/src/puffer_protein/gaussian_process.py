@@ -6,7 +6,8 @@ Kernel (Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, eqs
     m(r) = (1 + √5 r + 5 r²/3) exp(-√5 r),           c = ½
 
 A Matérn-5/2 term with one length-scale per input, and a linear trend. Observations have independent
-noise of variance s. The logarithms of ℓ, a, b and s have normal priors; `fit` maximises the posterior.
+noise of variance s. The logarithms of ℓ, a, b and s have normal priors; `fit` maximises the
+posterior.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def _squared_distances(z: Array, other: Array) -> Array:
     squares = (z * z).sum(1)[:, None] + (other * other).sum(1) - 2.0 * (z @ other.T)
     if z is other:
         np.fill_diagonal(squares, 0.0)
-    return np.maximum(squares, 0.0)
+    return np.asarray(np.maximum(squares, 0.0))
 
 
 def _cholesky(matrix: Array) -> Array:

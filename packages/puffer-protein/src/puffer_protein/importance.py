@@ -1,8 +1,8 @@
 """Which parameters matter: slices of the score model, and the variance that each explains.
 
 The slice of a parameter is its partial dependence (Friedman 2001): the mean prediction over the
-settings tried, with this parameter moved through its range. The importance is the variance along the
-slice; shares of their sum compare parameters. Interactions are not in it.
+settings tried, with this parameter moved through its range. The importance is the variance along
+the slice; shares of their sum compare parameters. Interactions are not in it.
 """
 
 from __future__ import annotations

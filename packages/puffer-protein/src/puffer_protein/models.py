@@ -1,8 +1,8 @@
 """What Protein knows: models of score, cost and success, learnt from results.
 
 Scores are standardised with their bad tail compressed, costs are logarithms. Points of learning
-curves are further observations of the score, at the length that the run had then, with the extra input
-"finished" at 0. Failures teach the model of success alone.
+curves are further observations of the score, at the length that the run had then, with the extra
+input "finished" at 0. Failures teach the model of success alone.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def priors(inputs: int) -> dict[str, Prior]:
 class Models:
     """Score, log cost and success of any point.
 
-    The hyperparameters are a function of the results alone: they are fitted when 1, 2, 3 ... results
-    are there, with growing gaps, each time from where the last fit ended. A tuner that is
+    The hyperparameters are a function of the results alone: they are fitted when 1, 2, 3 ...
+    results are there, with growing gaps, each time from where the last fit ended. A tuner that is
     resumed runs through the same fits.
     """
 
@@ -76,10 +76,11 @@ class Models:
         costs = np.array([o.log_cost for o in done])
         self.scale = ScoreScale(scores)
         self._cost_mean, self._cost_sd = float(costs.mean()), float(costs.std()) or 1.0
-        x, y = self._inputs_of(points), self.scale.forward(scores)
+        finished = np.array([float(o.finished) for o in done])
+        x, y = self._inputs_of(points, finished), self.scale.forward(scores)
         curve_points, curve_scores = self._curve_rows(done)
         if len(curve_points):
-            x = np.concatenate([x, self._inputs_of(curve_points, finished=0.0)])
+            x = np.concatenate([x, self._inputs_of(curve_points, np.zeros(len(curve_points)))])
             y = np.concatenate([y, self.scale.forward(curve_scores)])
         cost_x = self._space.features(points)
         self._train(self.score, x, y, fit)
@@ -100,11 +101,12 @@ class Models:
         else:
             model.condition(x, y)
 
-    def _inputs_of(self, points: Array, finished: float = 1.0) -> Array:
+    def _inputs_of(self, points: Array, finished: Array | None = None) -> Array:
         features = self._space.features(points)
         if self._time is None:
             return features
-        return np.concatenate([features, np.full((len(features), 1), finished)], axis=1)
+        flag = np.ones(len(points)) if finished is None else finished
+        return np.concatenate([features, flag[:, None]], axis=1)
 
     def _curve_rows(self, done: Sequence[Outcome]) -> tuple[Array, Array]:
         """One point of the curve of each of the newest trials: (k, d) points and (k,) scores."""
@@ -164,7 +166,8 @@ class ScoreScale:
 
     def _bend(self, scores: Array) -> Array:
         relative = scores / self._unit - self._low / self._unit
-        return np.where(relative < 0, -np.log1p(np.maximum(-relative, 0.0)), relative)
+        bent = np.where(relative < 0, -np.log1p(np.maximum(-relative, 0.0)), relative)
+        return np.asarray(bent, np.float64)
 
     def forward(self, scores: Array) -> Array:
         """Scores (n,) -> standardised."""
@@ -183,7 +186,7 @@ class ScoreScale:
 
 
 def _informative(done: Sequence[Outcome]) -> list[Outcome]:
-    """At most MAX_ROWS - MAX_CURVE_ROWS results: the newest, the best, and an even choice of others."""
+    """At most MAX_ROWS - MAX_CURVE_ROWS results: the newest, the best, an even choice of others."""
     room = MAX_ROWS - MAX_CURVE_ROWS
     if len(done) <= room:
         return list(done)

@@ -1,7 +1,7 @@
 """Samplers of Optuna behind the interface of `Tuner`; needs `puffer-protein[optuna]`.
 
-Score and log cost are two objectives. A failed trial is told as the worst score so far at the highest
-cost so far: Optuna's samplers learn nothing from trials without a result.
+Score and log cost are two objectives. A failed trial is told as the worst score so far at the
+highest cost so far: Optuna's samplers learn nothing from trials without a result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OptunaSampler(Tuner):
             directions=["maximize", "minimize"],
             sampler=sampler or optuna.samplers.TPESampler(seed=self._seed),
         )
-        self._axes = {
+        self._axes: dict[str, Any] = {
             name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in space.names
         }
         self._open: list[tuple[Array, Any]] = []
@@ -56,7 +56,7 @@ class OptunaSampler(Tuner):
             point = self.space.snap(unit[None])[0]
             if self.space.allows(point) and not self.is_pending(point):
                 self._open.append((point, trial))
-                return point
+                return np.asarray(point)
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         return self._fresh(rng)
 

@@ -16,7 +16,7 @@ class ParetoGenetic(Tuner):
     """Children of the front; parents in sparse regions of cost have more of them."""
 
     def _choose(self, rng: np.random.Generator) -> Array:
-        done = [o for o in self.outcomes if not o.failed]
+        done = [o for o in self.outcomes if not o.failed and o.finished]
         if not done:
             return self._fresh(rng)
         costs = np.array([o.log_cost for o in done])

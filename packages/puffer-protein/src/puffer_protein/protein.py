@@ -5,9 +5,9 @@ The first trials are the default and a small design around it. After that, a sug
 1. The front is that of the model's means at the settings tried, not of the luckiest runs.
 2. A target cost is drawn first: density c^-k in c over the range of use. k falls as the budget is
    spent: cheap runs first, whose lessons carry over to expensive ones.
-3. A genetic search from the front maximises expected hypervolume gain x P(success)² x a window around
-   the target x a preference for the surroundings of the front. The preference fades as results come
-   in, and some suggestions do without it from the begin.
+3. A genetic search from the front maximises expected hypervolume gain x P(success)² x a window
+around the target x a preference for the surroundings of the front. The preference fades as results
+come in, and some suggestions do without it from the begin.
 4. Now and then the setting of the front whose score is least certain is run once more instead.
 """
 
@@ -30,14 +30,13 @@ from puffer_protein.tuner import FrontPoint, Outcome, Tuner
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 INITIAL = 6  # trials of the design
-SPREAD = 0.4  # width of the design around a default, in the unit cube
+SPREAD = 0.5  # width of the design around a default, in the unit cube
 REACH = 0.8  # longest run of the design, on the scale of the unit cube
 FRUGALITY = (0.7, 0.2)  # k at the begin and at the end of the budget
 WINDOW = 0.35  # standard deviation of the window around the target, in log cost
 SURROUNDINGS = 0.1  # radius per root of the number of parameters, at the begin
-LOCAL = 10  # results per parameter until the preference has faded
+LOCAL = 3  # results per parameter until the preference has faded
 GLOBAL = 0.15  # share of suggestions without it
-OPTIMISM = 2.0  # factor on the standard deviation of the score in those
 REPLICATES = 0.12  # share of replicates, once the preference has faded
 BEST = 5  # parents that need not be on the front
 STRANGERS = 200  # random points in the first generation
@@ -69,7 +68,7 @@ class Protein(Tuner):
         self._models = Models(space)
 
     def _choose(self, rng: np.random.Generator) -> Array:
-        done = [o for o in self.outcomes if not o.failed]
+        done = [o for o in self.outcomes if not o.failed and o.finished]
         index = self.suggested - (self.default is not None)
         if index < INITIAL:
             return self._initial(index, rng)
@@ -89,15 +88,12 @@ class Protein(Tuner):
                 return again
         target = self._target(low, high)
         everywhere = rng.random() < GLOBAL
-        if everywhere:
-            value = self._value(stairs, known, target, 1.0, OPTIMISM)
-        else:
-            value = self._value(stairs, known, target, maturity)
+        value = self._value(stairs, known, target, 1.0 if everywhere else maturity)
         best = known.points[np.argsort(-known.means, kind="stable")[:BEST]]
         parents = self._at_cost(np.concatenate([known.points[front], best]), target)
         for point in search(self.space, value, parents, strangers, rng):
             if not self.is_pending(point) and self.space.allows(point):
-                return point
+                return np.asarray(point)
         return self._fresh(rng)
 
     def models(self) -> Models:
@@ -143,12 +139,7 @@ class Protein(Tuner):
         return low - math.log1p(-u * -math.expm1(-k * (high - low))) / k
 
     def _value(
-        self,
-        stairs: Staircase,
-        known: Known,
-        target: float,
-        maturity: float,
-        optimism: float = 1.0,
+        self, stairs: Staircase, known: Known, target: float, maturity: float
     ) -> Callable[[Array], Array]:
         """What the search maximises: (n, d) points -> (n,)."""
         cap = math.log(self._max_trial_cost)
@@ -165,7 +156,7 @@ class Protein(Tuner):
             nearest = np.einsum("nkd,nkd->nk", offset, offset).min(1)
             bump = np.exp(-0.5 * (nearest / radius**2 + ((cost - target) / WINDOW) ** 2))
             success = self._models.predict_success(points)
-            return stairs.gain(mean, optimism * sd, cost) * success**2 * bump * (cost <= cap)
+            return stairs.gain(mean, sd, cost) * success**2 * bump * (cost <= cap)
 
         return value
 
@@ -190,7 +181,7 @@ class Protein(Tuner):
 
     def front(self) -> list[FrontPoint]:
         """The Pareto front of what is expected of a new run, by rising cost."""
-        done = [o for o in self.outcomes if not o.failed]
+        done = [o for o in self.outcomes if not o.failed and o.finished]
         if len(done) < 2:
             return super().front()
         scale = self.models().scale

@@ -1,8 +1,8 @@
 """A search space: named parameters, conditions and constraints, and its map to vectors.
 
 A point is a vector of the unit cube with one entry per parameter, in order. `features` are what
-models see: numeric entries as they are, one entry per choice of a categorical parameter, and neutral
-values where a parameter has no effect.
+models see: numeric entries as they are, one entry per choice of a categorical parameter, and
+neutral values where a parameter has no effect.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ def _parse(name: str, table: Mapping[str, Any], integer: bool) -> Parameter:
     if scale not in SCALES:
         scale = _number(f"{name}: scale", scale)
     integer = integer or str(table.get("integer", False)).lower() == "true"
-    return Parameter(kind, *bounds, integer=integer, scale=scale, when=when)
+    low, high = bounds
+    return Parameter(kind, low, high, integer=integer, scale=scale, when=when)
 
 
 def _condition(name: str, value: Any) -> tuple[str, tuple[Any, ...]]:

@@ -20,9 +20,10 @@ Schema, version 1; times are Unix seconds, `values` and settings are JSON:
     )
     point(trial, position, time, score, cost)     learning curves
 
-A result is told once: `tell` of a trial that has one already changes nothing. A trial whose process is
-gone without a result is run again with the same values: once if it died by itself (then it failed), and
-as often as need be if it was taken away ("preempted"). A result that arrives late is accepted.
+A result is told once: `tell` of a trial that has one already changes nothing. A trial whose
+process is gone without a result is run again with the same values: once if it died by itself (then
+it failed), and as often as need be if it was taken away ("preempted"). A result that arrives late
+is accepted.
 """
 
 from __future__ import annotations
@@ -217,6 +218,7 @@ class Study:
                 trial.cost or 0.0,
                 failed=trial.state not in GOOD,
                 curve=trial.curve,
+                stopped_at=trial.curve[-1][0] if trial.state == "stopped" and trial.curve else None,
             )
         tuner.pending = [self.space.encode(t.values) for t in trials if t.told is None]
         tuner.suggested = sum(t.kind in SUGGESTED for t in trials)

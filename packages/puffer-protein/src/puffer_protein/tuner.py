@@ -1,8 +1,8 @@
 """What every method shares: suggestions, their results, and what is still running.
 
 A tuner is a function of (space, seed, results in their order, running trials, number of suggestions
-so far), and of nothing else: the same history gives the same next suggestion, in another process and
-after a resume.
+so far), and of nothing else: the same history gives the same next suggestion, in another process
+and after a resume.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Outcome:
         log_cost: logarithm of the cost.
         failed: the trial gave no score; `score` is NaN then.
         curve: points before the last, scores as in `score`.
+        finished: the trial was not ended early. The point of one that was has the length that it
+            reached, and no place on the front.
     """
 
     point: Array
@@ -48,6 +50,7 @@ class Outcome:
     log_cost: float
     failed: bool
     curve: tuple[CurvePoint, ...] = ()
+    finished: bool = True
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ class Tuner:
         *,
         failed: bool = False,
         curve: Sequence[tuple[float, float, float]] = (),
+        stopped_at: float | None = None,
     ) -> None:
         """Take the result of a trial, suggested or not.
 
@@ -149,6 +153,7 @@ class Tuner:
             failed: it gave no score.
             curve: (time, score, cost) on the way, time in units of the parameter whose scale is
                 "time"; the end need not be in it.
+            stopped_at: the time at which the trial was ended early; None: it was not.
 
         Raises:
             SweepError: values that are not of the space, or a cost below 0 or NaN.
@@ -159,6 +164,10 @@ class Tuner:
         failed = failed or not math.isfinite(score)
         points = [CurvePoint(*map(float, entry)) for entry in curve]
         self._drop(point)
+        if stopped_at is not None and self.space.time is not None:
+            column = self.space.names.index(self.space.time)
+            point = point.copy()
+            point[column] = self.space.parameters[self.space.time].to_unit(stopped_at)
         self.outcomes.append(
             Outcome(
                 point,
@@ -170,6 +179,7 @@ class Tuner:
                     for p in points
                     if all(map(math.isfinite, p)) and p.time > 0
                 ),
+                stopped_at is None,
             )
         )
 
@@ -185,7 +195,7 @@ class Tuner:
 
     def front(self) -> list[FrontPoint]:
         """The Pareto front, by rising cost."""
-        done = [o for o in self.outcomes if not o.failed]
+        done = [o for o in self.outcomes if not o.failed and o.finished]
         scores = np.array([o.score for o in done])
         costs = np.array([o.log_cost for o in done])
         return [

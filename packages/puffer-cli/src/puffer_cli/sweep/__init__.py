@@ -1,1 +1,1 @@
-"""`puffer sweep`: settings.py says what is searched, driver.py runs trials, trial.py is one of them."""
+"""`puffer sweep`: settings.py is what is searched, driver.py runs trials, trial.py is one."""

@@ -37,7 +37,7 @@ class Interrupted(Exception):  # noqa: N818 - it is no error
         self.signal = number
 
 
-class TooManyFailures(RuntimeError):
+class TooManyFailuresError(RuntimeError):
     """So many trials failed in a row that the rest would fail as well."""
 
 
@@ -80,7 +80,7 @@ class Driver:
 
         Raises:
             Interrupted: SIGINT or SIGTERM arrived; trials that ran will be run again.
-            TooManyFailures: names the last error.
+            TooManyFailuresError: names the last error.
         """
         self.study.recover()
         self._adopted = self.study.trials("running")  # of a driver that is gone
@@ -168,7 +168,7 @@ class Driver:
         told = [t for t in self.study.trials() if (t.told or 0) > self._first]
         last = sorted(told, key=lambda t: t.told or 0)[-k:]
         if len(last) == k and all(t.state in ("failed", "diverged") for t in last):
-            raise TooManyFailures(
+            raise TooManyFailuresError(
                 f"{k} trials in a row failed (sweep.max_failures); the last one: {last[-1].error}"
             )
 

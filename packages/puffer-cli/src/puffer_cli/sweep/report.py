@@ -117,18 +117,18 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
     grid = figure.add_gridspec(1 + rows, 3, height_ratios=[2.0] + [1.0] * rows)
     axes = figure.add_subplot(grid[0, :])
     trials = study.trials()
-    done = [t for t in trials if t.score is not None and t.cost]
+    done: list[Any] = [t for t in trials if t.score is not None and t.cost]
     axes.scatter(
         [t.cost for t in done], [t.score for t in done], s=16, c="#8a94a6", lw=0, label="trials"
     )
-    failed = [t for t in trials if t.state in ("failed", "diverged") and t.cost]
+    failed: list[Any] = [t for t in trials if t.state in ("failed", "diverged") and t.cost]
     if failed and done:
         bottom = min(t.score or 0.0 for t in done)
-        costs = [t.cost for t in failed]
-        axes.scatter(costs, [bottom] * len(failed), s=24, c="#c0392b", marker="x", label="failed")
+        spent = [t.cost for t in failed]
+        axes.scatter(spent, [bottom] * len(failed), s=24, c="#c0392b", marker="x", label="failed")
     front = [FrontPoint(**point) for point in result["front"]]
     if front:
-        costs = [p.cost for p in front]
+        costs = np.array([p.cost for p in front])
         scores = np.array([p.score for p in front])
         errors = np.nan_to_num([p.sd for p in front])
         axes.step(costs, scores, where="post", c="#1f6feb", lw=1.5, label="front, expected")

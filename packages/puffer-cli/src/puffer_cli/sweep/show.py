@@ -31,8 +31,8 @@ class SweepPage:
         self._trials: list[Trial] = []
         self._front: list[FrontPoint] = []
         self._begin = time.monotonic()
-        self._live = Live(console=console, get_renderable=self._page, refresh_per_second=2)
         self._settings: Any = None
+        self._live = Live(console=console, get_renderable=self._page, refresh_per_second=2)
 
     def __enter__(self) -> SweepPage:
         if self._console.is_terminal:

@@ -147,5 +147,3 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
