@@ -235,9 +235,10 @@ def test_wrong_use():
         Protein(small(), goal="max")
     with pytest.raises(SweepError, match="max_trial_cost must be above 0"):
         Protein(small(), max_trial_cost=0)
+    tuner = Protein(small())
+    values = tuner.suggest()
     with pytest.raises(SweepError, match="cost must be 0 or more"):
-        tuner = Protein(small())
-        tuner.observe(tuner.suggest(), 1.0, -1.0)
+        tuner.observe(values, 1.0, -1.0)
 
 
 def test_importance_names_what_matters():
