@@ -1,10 +1,10 @@
 """How much of the best possible front a tuner finds, in simulated sweeps with a budget of time.
 
-    uv run python benchmarks/sweep.py [--methods protein,random] [--seeds N] [--workers W] [--runs N]
+    uv run python benchmarks/sweep.py [--methods protein,random] [--seeds N] [--workers W]
 
 Three tasks of this project, not from any paper; each mimics what makes tuning of reinforcement
-learning hard. A cell is the noise-free hypervolume of cost and score of the settings on the method's
-own front, relative to the best front found by a long search with the noise-free function.
+learning hard. A cell is the noise-free hypervolume of cost and score of the settings on the
+method's own front, relative to the best front found by a long search with the noise-free function.
 `published` is the rule of PufferLib's Protein, written anew on our Gaussian processes: the highest
 predicted score, weighted by the distance to a drawn cost, among boxes around the raw front.
 """
@@ -205,7 +205,7 @@ def simulate(task: Any, method: str, seed: int, workers: int, runs: int) -> list
             begin = time.perf_counter()
             values = tuner.suggest()
             thinking += time.perf_counter() - begin
-            score, seconds, failure = task.evaluate(values, values["steps"])
+            _, seconds, failure = task.evaluate(values, values["steps"])
             seconds *= math.exp(0.05 * rng.standard_normal())
             share = min(1.0, DEAREST / seconds)
             failed = rng.random() < failure

@@ -131,12 +131,18 @@ class Protein(Tuner):
 
     def _target(self, low: float, high: float) -> float:
         """A log cost: the next quantile of the density c^-k, by a golden sequence."""
-        spent = sum(math.exp(o.log_cost) for o in self.outcomes) / self._max_cost
-        runs = len(self.outcomes) / self._max_runs if self._max_runs else 0.0
         begin, end = FRUGALITY
-        k = begin + (end - begin) * min(1.0, max(spent, runs))
+        k = begin + (end - begin) * self._progress()
         u = (0.5 + self.suggested * GOLDEN) % 1.0
         return low - math.log1p(-u * -math.expm1(-k * (high - low))) / k
+
+    def _progress(self) -> float:
+        """The share of the budget that is spent, in [0, 1]; one half if no budget is known."""
+        if self._max_runs is None and math.isinf(self._max_cost):
+            return 0.5
+        spent = sum(math.exp(o.log_cost) for o in self.outcomes) / self._max_cost
+        runs = len(self.outcomes) / self._max_runs if self._max_runs else 0.0
+        return min(1.0, max(spent, runs))
 
     def _value(
         self, stairs: Staircase, known: Known, target: float, maturity: float
