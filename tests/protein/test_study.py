@@ -39,7 +39,7 @@ def test_a_trial_goes_through_its_states(tmp_path):
     assert finish(study, trial)
     assert not study.tell(1, "failed", error="late and wrong")  # the first result stays
     assert study.trial(1).state == "done"
-    assert study.trials()[0].curve == pytest.approx([(50.0, 0.1, 0.5)])
+    assert study.trials()[0].curve[0] == pytest.approx((50.0, 0.1, 0.5))
     second = study.ask(tuner)
     assert second.kind == "suggested"
     assert study.counts() == {"done": 1, "running": 1}

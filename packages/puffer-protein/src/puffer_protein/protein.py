@@ -162,7 +162,8 @@ class Protein(Tuner):
             nearest = np.einsum("nkd,nkd->nk", offset, offset).min(1)
             bump = np.exp(-0.5 * (nearest / radius**2 + ((cost - target) / WINDOW) ** 2))
             success = self._models.predict_success(points)
-            return stairs.gain(mean, sd, cost) * success**2 * bump * (cost <= cap)
+            gain = stairs.gain(mean, sd, cost)
+            return np.asarray(gain * success**2 * bump * (cost <= cap))
 
         return value
 

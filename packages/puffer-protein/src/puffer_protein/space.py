@@ -20,6 +20,7 @@ Values = dict[str, Any]
 Constraint = Callable[[Values], bool]
 ATTEMPTS = 10_000  # random points before constraints are called unsatisfiable
 NEUTRAL = 0.5
+DIGITS = 10  # of unit values, so that encode(decode(point)) is the point, bit for bit
 
 
 class Space:
@@ -137,7 +138,8 @@ class Space:
                     raise SweepError(f"{name}: expected a number, got {values[name]!r}.")
             elif self._active(name, values):
                 raise SweepError(f"{name} is missing in {dict(values)!r}.")
-        return self.snap(point[None])[0]
+        snapped: Array = self.snap(point[None])[0]
+        return snapped
 
     def decode(self, point: Array) -> Values:
         """Point (d,) -> legal native values of the parameters that have an effect."""
@@ -165,13 +167,13 @@ class Space:
         snapped = np.empty_like(points)
         active: dict[str, Any] = {}
         for index, (name, parameter) in enumerate(self.parameters.items()):
-            column = parameter.snap(points[:, index])
+            column = np.round(parameter.snap(points[:, index]), DIGITS)
             active[name] = np.ones(len(points), bool)
             if parameter.when is not None:
                 other, wanted = parameter.when
                 condition = self.parameters[other]
                 at = snapped[:, self.names.index(other)]
-                allowed = [condition.to_unit(value) for value in wanted]
+                allowed = np.round([condition.to_unit(value) for value in wanted], DIGITS)
                 active[name] = np.isin(at, allowed) & active[other]
             snapped[:, index] = np.where(active[name], column, NEUTRAL)
         return snapped
@@ -203,7 +205,7 @@ class Space:
             SweepError: constraints that next to nothing satisfies.
         """
         for _ in range(ATTEMPTS):
-            point = self.snap(rng.random((1, len(self))))[0]
+            point: Array = self.snap(rng.random((1, len(self))))[0]
             if self.allows(point):
                 return point
         raise SweepError(f"{ATTEMPTS:,} random points, and the constraints refuse all of them.")
