@@ -10,6 +10,7 @@ NAMES = (
     "train",
     "eval",
     "sweep",
+    "match",
     "check",
     "envs",
     "config",
@@ -17,5 +18,6 @@ NAMES = (
     "doctor",
     "plan",
     "run",
+    "import",
     "autotune",
 )
