@@ -97,7 +97,7 @@ def run_trial(study: Study, trial: Trial, device: str | None = None) -> None:
     if device is not None:
         base["train.device"] = device
     if settings.measure != "evaluation":
-        base["train.eval_episodes"] = 0
+        base["eval.episodes"] = 0
     begin = time.monotonic()
     page: TrialPage | None = None
     error, document = None, None
