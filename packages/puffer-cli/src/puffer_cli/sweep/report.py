@@ -124,7 +124,8 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
     failed: list[Any] = [t for t in trials if t.state in ("failed", "diverged") and t.cost]
     if failed and done:
         bottom = min(t.score or 0.0 for t in done)
-        spent = [t.cost for t in failed]
+        cheapest = min(t.cost for t in done)  # trials that broke at once would stretch the axis
+        spent = [max(t.cost, cheapest) for t in failed]
         axes.scatter(spent, [bottom] * len(failed), s=24, c="#c0392b", marker="x", label="failed")
     front = [FrontPoint(**point) for point in result["front"]]
     if front:
@@ -135,7 +136,10 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
         axes.errorbar(costs, scores, errors, fmt="o", ms=4, c="#1f6feb", lw=1)
     axes.set(xscale="log", xlabel="cost in seconds", ylabel=str(result["metric"]))
     axes.set_title(f"{result['env']}: {len(trials)} trials", loc="left")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")
+    expected = [score for entry in shown for score in entry["scores"]]
+    low, high = (min(expected), max(expected)) if expected else (0.0, 1.0)
+    margin = 0.05 * (high - low) or 1.0
     for index, entry in enumerate(shown):
         small = figure.add_subplot(grid[1 + index // 3, index % 3])
         parameter = study.space.parameters[entry["name"]]
@@ -144,9 +148,10 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
         else:
             small.plot(entry["values"], entry["scores"], c="#1f6feb", lw=1.5)
             if parameter.kind in ("log_normal", "uniform_pow2"):
-                small.set_xscale("log")
+                small.set_xscale("log", base=2 if parameter.kind == "uniform_pow2" else 10)
         small.set_title(f"{entry['name']}  {entry['importance']:.0%}", loc="left", fontsize=9)
         small.tick_params(labelsize=8)
+        small.set_ylim(low - margin, high + margin)  # the same for all: steep is important
     for each in figure.axes:
         each.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(path), dpi=150)
