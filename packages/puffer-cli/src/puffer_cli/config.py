@@ -152,6 +152,10 @@ def check_names(layer: Layer) -> None:
             continue
         if key in RENAMED:
             raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[key]} here.")
+        if section == "sweep":
+            if layer.origin == COMMAND_LINE:
+                raise APIUsageError(f"{key} ({layer.origin}) is a setting of `puffer sweep`.")
+            continue  # of an ini file: for `puffer sweep` to judge
         if section not in SECTIONS:
             raise APIUsageError(
                 f"unknown section {section!r} of {key} ({layer.origin}); "

@@ -11,6 +11,7 @@ NAMES = (
     "eval",
     "play",
     "match",
+    "sweep",
     "envs",
     "check",
     "new-env",
