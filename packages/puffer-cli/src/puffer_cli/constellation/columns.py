@@ -19,6 +19,8 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +97,12 @@ class Table:
         Numbers go to columns of numbers, words and truth values to categories; null is a number
         that is not known. What is neither is written as JSON.
         """
-        names: dict[str, None] = {}
+        names = dict.fromkeys(records[0] if records else ())
+        whole = all(record.keys() == names.keys() for record in records)
+        if whole and len(names) > 1 and self._put_numbers(rows, list(names), records):
+            return
         for record in records:
             names.update(dict.fromkeys(record))
-        whole = all(len(record) == len(names) for record in records)
         for name in names:
             column = self._column(name)
             if column is None:
@@ -109,6 +113,26 @@ class Table:
                 has = [name in record for record in records]
                 at, values = rows[has], [record[name] for record in records if name in record]
             _write(column, at, values)
+
+    def _put_numbers(
+        self, rows: Array, names: list[str], records: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """The fast case of `put`: records with the same names and nothing but numbers."""
+        matrix = list(map(itemgetter(*names), records))
+        if not set(map(type, chain.from_iterable(matrix))) <= {int, float, type(None)}:
+            return False
+        columns = [self._column(name) for name in names]
+        if any(column is None or column.labels is not None for column in columns):
+            return False
+        try:
+            numbers = np.array(matrix, np.float64)
+        except OverflowError:
+            return False
+        for column, values in zip(columns, numbers.T, strict=True):
+            assert column is not None
+            column.values[rows] = values
+            column.valid[rows] = True
+        return True
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Drop the other rows."""

@@ -289,10 +289,11 @@ export function plainCore() {
 
 /**
  * The core in WebAssembly.
- * @param {BufferSource} bytes of core.wasm
+ * @param {BufferSource|WebAssembly.Module} bytes of core.wasm
  */
 export async function wasmCore(bytes) {
-  const { instance } = await WebAssembly.instantiate(bytes, {});
+  const module = bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);
+  const instance = await WebAssembly.instantiate(module, {});
   const { memory, __heap_base: base, ...exported } = /** @type {any} */ (instance.exports);
   let top = base.value + 15 & ~15;
   /** @type {Map<number, number[]>} addresses by size */
@@ -330,7 +331,7 @@ export async function wasmCore(bytes) {
 
 /**
  * The fastest core that this page may use.
- * @param {() => Promise<BufferSource|null>} load gives the bytes of core.wasm
+ * @param {() => Promise<BufferSource|WebAssembly.Module>} load gives core.wasm
  */
 export async function makeCore(load) {
   try {
