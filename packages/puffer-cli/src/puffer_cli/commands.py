@@ -1,4 +1,4 @@
-"""What `puffer train`, `eval`, `check` and `envs` do with their options."""
+"""What `puffer train`, `eval`, `check`, `envs` and `constellation` do with their options."""
 
 from __future__ import annotations
 
@@ -36,11 +36,15 @@ def run(options: argparse.Namespace, unknown: list[str], values: Mapping[str, An
     if unknown:
         raise APIUsageError(_unknown(unknown[0], options))
     if options.command is None:
-        raise APIUsageError("a command is missing; there are train, eval, check, envs.")
+        raise APIUsageError(
+            "a command is missing; there are train, eval, check, envs, constellation."
+        )
     if options.command == "envs":
         return _envs(options, values)
     if options.command == "check":
         return _check(options, values)
+    if options.command == "constellation":
+        return _constellation(options, values)
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
     command = _train if options.command == "train" else _eval
@@ -127,6 +131,14 @@ def _envs(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     else:
         print_environments(make_console(False), found)
     return 0
+
+
+def _constellation(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
+    if values:
+        raise APIUsageError(f"puffer constellation takes no {next(iter(values))}.")
+    from puffer_cli.constellation import command
+
+    return command.run(options)
 
 
 def _finish(console: Console, document: Mapping[str, Any], json_output: bool) -> int:

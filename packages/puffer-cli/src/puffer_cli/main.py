@@ -1,4 +1,4 @@
-"""The `puffer` command: train, eval, check, envs. Heavy modules are imported where used."""
+"""The `puffer` command. Heavy modules are imported where used."""
 
 from __future__ import annotations
 
@@ -102,10 +102,53 @@ def make_parser() -> Parser:
         check.add_argument(f"--{name}", type=whole, default=default, metavar="N", help=text)
 
     envs = commands.add_parser("envs", help="list the environments")
-    for command in (train, evaluation, check, envs):
+    view = constellation_parser(commands)
+    for command in (train, evaluation, check, envs, view):
         command.add_argument(
             "--json", action="store_true", help="print one JSON document on stdout, logs on stderr"
         )
+    return parser
+
+
+def constellation_parser(commands: Any) -> Parser:
+    """The grammar of `puffer constellation`."""
+    parser: Parser = commands.add_parser(
+        "constellation",
+        help="look at many runs in the browser; write the view as files; draw a PNG",
+        usage="puffer constellation [RUNS ...] [options]",
+    )
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUNS",
+        help="folders of runs, studies, CSV, Parquet, JSON lines, logs (default: runs)",
+    )
+    parser.add_argument(
+        "--rows",
+        choices=("runs", "points"),
+        default="runs",
+        help="a row for each run (default), or for each point of its log",
+    )
+    parser.add_argument(
+        "--projection",
+        choices=("pca", "tsne", "none"),
+        default="pca",
+        help="of the settings to a plane (default: pca)",
+    )
+    for name, metavar, text in (
+        ("export", "PATH", "write the view: a folder, or one file if the name ends in .html"),
+        ("png", "FILE", "draw --y over --x, without a browser"),
+        ("x", "COLUMN", "of --png"),
+        ("y", "COLUMN", "of --png"),
+        ("color", "COLUMN", "of --png"),
+    ):
+        parser.add_argument(f"--{name}", metavar=metavar, help=text)
+    parser.add_argument("--port", type=whole, metavar="N", help="of the server (default: any)")
+    for name, text in (
+        ("no-browser", "print the address only"),
+        ("no-cache", "read everything anew, and keep nothing"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     return parser
 
 

@@ -103,9 +103,7 @@ def _runs_of_points(index: Index) -> npt.NDArray[np.int64]:
     return index.points.numbers(RUN).astype(np.int64)
 
 
-def _rows(
-    index: Index, rows: Rows, of: Array, order: Array
-) -> tuple[Table, npt.NDArray[np.int64]]:
+def _rows(index: Index, rows: Rows, of: Array, order: Array) -> tuple[Table, npt.NDArray[np.int64]]:
     """The rows of the page, and the run of each."""
     runs, points = index.runs, index.points
     table = Table()
@@ -138,9 +136,7 @@ def _within(column: Column, rows: Array) -> Array:
     size = len(column.valid)
     if len(rows) and rows.max() >= size:
         grown = int(rows.max()) + 1
-        column.values = np.concatenate(
-            [column.values, np.zeros(grown - size, column.values.dtype)]
-        )
+        column.values = np.concatenate([column.values, np.zeros(grown - size, column.values.dtype)])
         column.valid = np.concatenate([column.valid, np.zeros(grown - size, bool)])
     return rows
 
@@ -179,18 +175,18 @@ def _describe(table: Table) -> None:
             "base": base,
             "whole": whole,
             "constant": count == table.rows and low == high,
-            "scale": _scale(finite, whole) if base == 0 else "linear",
+            "scale": _scale(finite, column.meta["group"]) if base == 0 else "linear",
         }
         if SEED.search(name):
             column.meta["seed"] = True
 
 
-def _scale(finite: Array, whole: bool) -> str:
-    """Logarithmic where all values are positive and spread over more than a factor of 50."""
+def _scale(finite: Array, group: str) -> str:
+    """Logarithmic where all values are positive and most spread over a large factor."""
     if len(finite) < 2 or finite.min() <= 0:
         return "linear"
     low, high = np.quantile(finite, [0.02, 0.98])
-    return "log" if high > 50 * low else "linear"
+    return "log" if high > (30 if group == SETTING else 100) * low else "linear"
 
 
 def _first(table: Table, names: tuple[str, ...]) -> str | None:
@@ -227,4 +223,3 @@ def _curves(
             curves.append(values.astype("<f4").tobytes())
         described.append({"name": name})
     return curves, described, len(names) - len(kept)
-

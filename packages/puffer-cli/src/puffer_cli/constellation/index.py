@@ -22,7 +22,7 @@ from puffer_cli.constellation.lines import Tail
 from puffer_cli.constellation.sources import Source, Stamp, read_bytes, scan
 
 VERSION = 1
-BATCH = 1_000 # records that are written to the tables at once
+BATCH = 1_000  # records that are written to the tables at once
 RUN, SOURCE = "#run", "#source"  # of a point: row of its run; of a run: number of its source
 NAME, PATH = "run", "path"
 INFO, SETTING, RESULT = "info", "setting", "result"  # the groups of columns

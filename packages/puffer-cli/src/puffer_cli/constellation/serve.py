@@ -99,7 +99,7 @@ class Server:
             timeout = 30
             server_version, sys_version = "puffer", ""
 
-            def do_GET(self) -> None:  # noqa: N802
+            def do_GET(self) -> None:
                 server._answer(self)
 
             do_HEAD = do_GET  # noqa: N815
@@ -173,4 +173,3 @@ class Server:
                 request.wfile.flush()
         finally:
             self._listeners.release()
-

@@ -23,10 +23,11 @@ export class Cloud extends View {
     this.frame = s("g");
     this.over = s("g");
     plot.append(this.canvas, s("svg", { class: "over", "aria-hidden": "true" }, this.frame, this.over));
+    this.note = h("p.foot");
     this.pickers = ["x", "y", "z"].map((axis) => select(`${axis} axis of the space`, [], "", (name) => this.#set({ [axis]: name })));
     this.panel = h("section.panel.cloud", { "aria-label": "Space" },
       h("header", {}, ...this.pickers, h("span.grow"),
-        button("Turn back", ICONS.reset, () => this.#set({ turn: [0.6, 0.35] }))), plot);
+        button("Turn back", ICONS.reset, () => this.#set({ turn: [0.6, 0.35] }))), plot, this.note);
     this.#listen();
   }
 
@@ -66,12 +67,14 @@ export class Cloud extends View {
       u[i] = a0 * x + a1 * y + a2 * z + a3;
       v[i] = b0 * x + b1 * y + b2 * z + b3;
     }
-    const size = 0.29 * Math.min(width, height * 1.25);
+    const size = 0.31 * Math.min(width, height);
     this.map = [size, width / 2, -size, height / 2, -1000, -1000];
     this.ratio = ratio;
     this.painter.resize(width, height);
     this.painter.draw(...this.flat, this.map, ratio, this.canvas);
     this.#frame(columns);
+    const out = n - Math.min(...places.map(({ finite }) => finite));
+    this.note.textContent = out ? `at least ${thousands(out)} without a place: missing, not finite, or not positive` : "";
     this.plot.setAttribute("aria-label", `${columns.map((column) => brief(model, column.name)).join(", ")} in space: ${thousands(model.count)} ${model.header.unit}s. Arrow keys turn.`);
   }
 

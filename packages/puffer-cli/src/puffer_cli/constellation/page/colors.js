@@ -10,7 +10,13 @@ export const PALETTES = Object.keys(RAMPS).map((name) => [name, name]);
 
 // Okabe and Ito's eight, without black, and grey for whatever comes after.
 export const CATEGORIES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800"];
+// The same hues, lighter, for a dark ground.
+const ON_DARK = ["#4aa3df", "#f0b340", "#2fc79a", "#dd92bd", "#a5d8f7", "#f0824f", "#e3da66"];
 const OTHER = "#8a8f98";
+let dark = false;
+
+/** Choose the colours for a dark or a light ground. */
+export const setDark = (yes) => { dark = yes; };
 export const MISSING_COLOR = 255;
 const LEVELS = 64;
 
@@ -21,7 +27,7 @@ const pack = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
 export const pixelOf = (hex) => pack(channels(hex));
 
 /** Colour of a ramp at 0 to 1, as CSS. The ends that vanish on the background are cut off. */
-export function ramp(name, at, dark) {
+export function ramp(name, at) {
   const stops = RAMPS[name] ?? RAMPS.viridis;
   const place = (dark ? 0.14 + 0.86 * at : 0.9 * at) * (stops.length - 1);
   const k = Math.min(stops.length - 2, Math.floor(place));
@@ -31,15 +37,15 @@ export function ramp(name, at, dark) {
 }
 
 /** Colour of a category by its code, as CSS. */
-export const category = (code) => CATEGORIES[code] ?? OTHER;
+export const category = (code) => (dark ? ON_DARK : CATEGORIES)[code] ?? OTHER;
 
 /**
  * The palette of a colouring: entries 0 to 63 for numbers, codes for categories, 255 for missing.
  * @param {Uint32Array} out 256 entries
  */
-export function fillPalette(out, kind, name, dark, single) {
+export function fillPalette(out, kind, name, single) {
   for (let k = 0; k < 256; k++) {
-    if (kind === "number") out[k] = pixelOf(ramp(name, Math.min(1, k / (LEVELS - 1)), dark));
+    if (kind === "number") out[k] = pixelOf(ramp(name, k < LEVELS ? k / (LEVELS - 1) : 1));
     else if (kind === "category") out[k] = pixelOf(category(k));
     else out[k] = pixelOf(single);
   }
@@ -47,8 +53,8 @@ export function fillPalette(out, kind, name, dark, single) {
 }
 
 /** 256 colours of density, faint to full. */
-export function densityPalette(out, name, dark) {
-  for (let k = 0; k < 256; k++) out[k] = pixelOf(ramp(name, dark ? k / 255 : 1 - k / 255, dark));
+export function densityPalette(out, name) {
+  for (let k = 0; k < 256; k++) out[k] = pixelOf(ramp(name, dark ? k / 255 : 1 - k / 255));
 }
 
 /** Which entry each row takes. Numbers go by their bin, of which there are as many as levels. */

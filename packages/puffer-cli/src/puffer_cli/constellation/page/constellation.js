@@ -140,7 +140,7 @@ class Constellation extends HTMLElement {
     this.colors = readTheme(this.app);
   }
 
-  #remark() { this.model.marks(this.colors.dark, this.colors.accent); }
+  #remark() { this.model.marks(this.colors.accent); }
 
   // Layout
 

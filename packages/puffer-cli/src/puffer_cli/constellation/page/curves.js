@@ -17,8 +17,8 @@ export class Curves extends View {
     this.plot = plot;
     this.grid = s("g");
     this.body = s("g");
-    this.note = h("div.note");
-    plot.append(s("svg", { class: "over", "aria-hidden": "true" }, this.grid, this.body), this.note);
+    this.note = h("p.foot");
+    plot.append(s("svg", { class: "over", "aria-hidden": "true" }, this.grid, this.body));
     this.y = select("metric of the curves", [], "", (y) => this.#set({ y }));
     this.x = select("horizontal axis of the curves", [], "", (x) => this.#set({ x }));
     this.smooth = h("input", { type: "range", min: 0, max: 0.98, step: 0.02, "aria-label": "Smoothing" });
@@ -26,7 +26,7 @@ export class Curves extends View {
     this.smooth.onchange = () => this.state.commit();
     this.panel = h("section.panel.curves", { "aria-label": "Learning curves" },
       h("header", {}, this.y, h("span.over-word", {}, "over"), this.x, h("span.grow"),
-        h("label.smooth", {}, "smooth", this.smooth)), plot);
+        h("label.smooth", {}, "smooth", this.smooth)), plot, this.note);
   }
 
   get mine() { return this.state.now.curves; }
@@ -72,7 +72,9 @@ export class Curves extends View {
     drawAxes(this.grid, box,
       { ticks: nice(ends[0], ends[1] || 1, box.width / 80).map((v) => [v, number(v)]), at: (v) => (v - ends[0]) * sx },
       { ticks: nice(low, high, box.height / 48).map((v) => [v, number(v)]), at: (v) => (high - v) * sy });
-    const buckets = Math.max(20, Math.min(400, Math.floor(box.width / 2)));
+    // no finer than the runs are logged: a bucket then holds points of most of them
+    const points = model.header.points / Math.max(1, model.start.length - 1);
+    const buckets = Math.round(Math.max(20, Math.min(400, box.width / 2, 2 * points)));
     this.means = new Map();
     for (const group of runs.groups) {
       const rows = this.#block(group.runs);

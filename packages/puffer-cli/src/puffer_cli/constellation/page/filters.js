@@ -85,7 +85,7 @@ class Histogram {
       onkeydown: (event) => this.#key(event, end),
     }));
     this.range = h("div.range");
-    this.box = h("div.bars", {}, this.canvas, this.range, ...this.handles);
+    this.box = h("div.bars", { title: "Heights grow with the square root of the count" }, this.canvas, this.range, ...this.handles);
     this.ends = ["low", "high"].map((end) => {
       const input = h("input.end", { type: "text", inputMode: "decimal", "aria-label": `${end === "low" ? "from" : "to"}, ${column.name}` });
       input.onchange = () => this.#typed(end, input.value);
@@ -234,7 +234,7 @@ class Histogram {
     context.fillStyle = colors.accent;
     for (let k = 0; k < BINS; k++) {
       const t = tall(counts[k]);
-      if (colored && t) context.fillStyle = ramp(model.state.now.palette, k / (BINS - 1), colors.dark);
+      if (colored && t) context.fillStyle = ramp(model.state.now.palette, k / (BINS - 1));
       if (t) context.fillRect(k * bar, height - t, bar - gap, t);
     }
     const [low, high] = this.#edges(bins), share = (place) => `${100 * (place - bins.low) / (bins.high - bins.low)}%`;

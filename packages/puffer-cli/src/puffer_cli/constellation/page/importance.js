@@ -42,7 +42,7 @@ export class Importance extends View {
   /** Rank correlation of each setting (of each number, if there are no settings) with the score. */
   correlations(score) {
     const { model } = this, numbers = model.columns.filter((c) => !c.labels && !c.constant && c !== score);
-    const settings = numbers.filter((c) => c.group === "setting");
+    const settings = numbers.filter((c) => c.group === "setting" && !c.seed);
     const chosen = (settings.length ? settings : numbers.filter((c) => c.group !== "projection")).slice(0, 200);
     const target = this.#passing(score);
     const found = chosen.map((column) => ({ column, rho: this.#spearman(column, target) }));

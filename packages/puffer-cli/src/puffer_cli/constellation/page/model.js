@@ -280,14 +280,14 @@ export class Model {
   }
 
   /** Colour, shape and size of each row. */
-  marks(dark, accent) {
+  marks(accent) {
     const { color, palette, shape, size } = this.state.now;
     const by = this.column(color);
     const kind = by ? by.kind : "single";
     const bins = by && !by.labels ? this.binsOf(by).block.a : null;
     colorRows(this.color.a, this.n, kind, bins, by?.labels ? this.raw(by).a : null);
-    fillPalette(this.palette.a, kind, palette, dark, accent);
-    densityPalette(this.density.a, palette, dark);
+    fillPalette(this.palette.a, kind, palette, accent);
+    densityPalette(this.density.a, palette);
     const shapes = this.column(shape), sizes = this.column(size);
     this.stamped = Boolean(shapes || sizes);
     if (!this.stamped) return;

@@ -11,7 +11,7 @@ import { thousands } from "./scales.js";
 const LEVELS = 32;
 const LINES = 400; // rows up to which each is a line
 const SHADES = 6;
-const MARGIN = { left: 48, right: 48, top: 34, bottom: 14 };
+const MARGIN = { left: 56, right: 66, top: 34, bottom: 14 };
 const KEYS = ["data", "resize", "filters", "lassos", "search", "axes", "scales", "color", "palette", "theme", "settle"];
 
 export class Parallel extends View {
@@ -139,7 +139,7 @@ export class Parallel extends View {
         path.lineTo(a.x, l[1]);
       }
       paths.forEach((path, shade) => {
-        context.globalAlpha = 0.035 + 0.5 * (shade / (SHADES - 1)) ** 1.6;
+        context.globalAlpha = 0.03 + 0.4 * (shade / (SHADES - 1)) ** 2;
         context.fill(path);
       });
     }
@@ -153,7 +153,7 @@ export class Parallel extends View {
       const { column, x } = axis, kind = this.model.scaleOf(column);
       const anchor = k === 0 ? "start" : k === axes.length - 1 ? "end" : "middle";
       parts.push(s("line", { class: "axis", x1: x, x2: x, y1: top, y2: bottom }));
-      parts.push(s("text", { class: "tick strong", x: anchor === "middle" ? x : x + (anchor === "start" ? -40 : 40), y: 14, "text-anchor": anchor }, shorten(brief(this.model, column.name), 18)));
+      parts.push(s("text", { class: "tick strong", x: anchor === "middle" ? x : x + (anchor === "start" ? -46 : 48), y: 14, "text-anchor": anchor }, shorten(brief(this.model, column.name), 18)));
       const side = k === axes.length - 1 ? ["start", 6] : ["end", -6];
       const label = (place, y) => parts.push(s("text", { class: "tick", x: x + side[1], y, "text-anchor": side[0] }, shorten(placeText(column, kind, place), 8)));
       if (column.labels) {

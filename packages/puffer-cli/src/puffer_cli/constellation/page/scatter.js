@@ -107,8 +107,8 @@ export class Scatter extends View {
     this.grid = s("g");
     this.over = s("g");
     this.svg = s("svg", { class: "over", "aria-hidden": "true" }, this.grid, this.over);
-    this.note = h("div.note");
-    plot.append(this.canvas, this.svg, this.note);
+    this.note = h("p.foot");
+    plot.append(this.canvas, this.svg);
     this.pickers = {};
     for (const axis of ["x", "y"]) {
       const column = select(`${axis} axis of ${heading}`, [], "", (name) => this.#pick({ [axis]: name, zoom: null }));
@@ -123,9 +123,8 @@ export class Scatter extends View {
     const { x, y } = this.pickers;
     this.header = h("header", {},
       h("span.axis", {}, y.column, y.scale), h("span.over-word", {}, "over"), h("span.axis", {}, x.column, x.scale),
-      h("span.grow"), ...this.tools,
-      button("Show all", ICONS.fit, () => this.#pick({ zoom: null })));
-    this.panel = h("section.panel.scatter", { "aria-label": heading }, this.header, plot);
+      h("span.grow"), h("span.tools", {}, ...this.tools, button("Show all", ICONS.fit, () => this.#pick({ zoom: null }))));
+    this.panel = h("section.panel.scatter", { "aria-label": heading }, this.header, plot, this.note);
     this.#listen();
   }
 
@@ -234,9 +233,6 @@ export class Scatter extends View {
   #marks(g) {
     const { model } = this, { front, pins, cost, score, least, budget } = this.state.now;
     const { box } = g, parts = [];
-    const clip = `inset(${box.top}px ${MARGIN.right}px ${MARGIN.bottom}px ${box.left}px)`;
-    this.over.style.clipPath = "";
-    this.best = null;
     const objective = g.x.name === cost && g.y.name === score;
     if (objective && (front || budget !== null)) {
       const rows = model.frontRows();
@@ -275,9 +271,8 @@ export class Scatter extends View {
       const [x, y] = this.#at(model.hover, g);
       parts.push(s("circle", { class: "hover", cx: x, cy: y, r: 7 }));
     }
-    const frame = s("g", {}, ...parts);
-    frame.style.clipPath = clip;
-    this.over.replaceChildren(frame);
+    const { left: x, top: y, width, height } = box; // an inner frame cuts off what lies outside
+    this.over.replaceChildren(s("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...parts));
   }
 
   /** What the picture leaves out or thins, and a sentence for those who do not see it. */

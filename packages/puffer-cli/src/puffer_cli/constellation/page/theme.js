@@ -1,6 +1,6 @@
 // Colours that drawings need as numbers; they come from the style sheet.
 
-import { pixelOf } from "./colors.js";
+import { pixelOf, setDark } from "./colors.js";
 
 let current = null;
 
@@ -17,6 +17,7 @@ export function readTheme(element) {
     panel: hex("--panel"), context: hex("--context"), bar: hex("--bar"),
     font: style.fontFamily,
   };
+  setDark(current.dark);
   current.panelPixel = pixelOf(current.panel);
   current.contextPixel = pixelOf(current.context);
   return current;
