@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from puffer_cli.constellation import dataset, export
+from puffer_cli.constellation import dataset, export, projection
 from puffer_cli.constellation.columns import unpack, write_whole
 from puffer_cli.constellation.index import Index, cache_path
 from puffer_cli.constellation.serve import Server
@@ -47,7 +47,7 @@ def _check(options: argparse.Namespace) -> None:
 def _write(index: Index, options: argparse.Namespace) -> dict[str, Any]:
     single = bool(options.export) and Path(options.export).suffix.lower() in (".html", ".htm")
     limit = export.SINGLE_CURVES if single else None
-    kind = "none" if options.png else options.projection
+    kind: projection.Kind = "none" if options.png else options.projection
     data = dataset.build(index, options.rows, kind, curve_bytes=limit)
     document: dict[str, Any] = {"rows": data.rows, "skipped": index.left_out()}
     if options.export:

@@ -10,7 +10,6 @@ import configparser
 import csv
 import io
 import json
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -42,7 +41,7 @@ class Record:
     curve: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """The file is not what its name says; the message says why."""
 
 
@@ -50,13 +49,13 @@ def read_file(kind: str, path: str) -> Iterator[Record]:
     """The records of a file of a kind of `sources.KINDS`, but for JSON lines.
 
     Raises:
-        Unreadable: it is broken, or needs a package that is not installed.
+        UnreadableError: it is broken, or needs a package that is not installed.
         OSError: it cannot be read.
     """
     if os.path.getsize(path) > MAX_FILE:
-        raise Unreadable("larger than 2 GiB; write it as JSON lines")
+        raise UnreadableError("larger than 2 GiB; write it as JSON lines")
     if os.path.getsize(path) == 0:
-        raise Unreadable("empty")
+        raise UnreadableError("empty")
     if kind == "parquet":
         return _parquet(path)
     if kind == "study":
@@ -67,8 +66,9 @@ def read_file(kind: str, path: str) -> Iterator[Record]:
     try:
         content = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    return {"csv": _csv, "json": _json, "ini": _ini}[kind](content, path)
+        raise UnreadableError(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    readers = {"csv": _csv, "json": _json, "ini": _ini}
+    return readers[kind](content, path)
 
 
 def scalar(word: str) -> Any:
@@ -93,10 +93,10 @@ def _csv(content: str, path: str) -> Iterator[Record]:
     try:
         rows = list(csv.reader(io.StringIO(content, newline=""), delimiter=mark))
     except csv.Error as error:
-        raise Unreadable(f"not a table: {error}") from None
+        raise UnreadableError(f"not a table: {error}") from None
     head = [name.strip() or f"column {k + 1}" for k, name in enumerate(rows[0] if rows else [])]
     if not head or len(rows) < 2:
-        raise Unreadable("a table without rows")
+        raise UnreadableError("a table without rows")
     body = [row for row in rows[1:] if row]
     if _wandb_curves(head):
         yield from _wandb(head, body)
@@ -141,10 +141,10 @@ def _json(content: str, path: str) -> Iterator[Record]:
         except orjson.JSONDecodeError:
             document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not JSON: {error}") from None
+        raise UnreadableError(f"not JSON: {error}") from None
     for item in document if isinstance(document, list) else [document]:
         if not isinstance(item, dict):
-            raise Unreadable("expected an object, or a list of objects")
+            raise UnreadableError("expected an object, or a list of objects")
         yield _document(item, _stem(path) if item is document else "")
 
 
@@ -169,7 +169,7 @@ def _ini(content: str, path: str) -> Iterator[Record]:
     try:
         parser.read_string(content if content.lstrip().startswith("[") else f"[base]\n{content}")
     except configparser.Error as error:
-        raise Unreadable(f"not an ini file: {error.message.splitlines()[0]}") from None
+        raise UnreadableError(f"not an ini file: {error.message.splitlines()[0]}") from None
     settings: dict[str, Any] = {}
     curves: dict[str, list[Any]] = {}
     for section in parser.sections():
@@ -181,7 +181,7 @@ def _ini(content: str, path: str) -> Iterator[Record]:
             elif word is not None:
                 settings[full] = scalar(word)
     if not settings and not curves:
-        raise Unreadable("no keys")
+        raise UnreadableError("no keys")
     yield _with_curves(_stem(path), settings, curves)
 
 
@@ -203,11 +203,11 @@ def _parquet(path: str) -> Iterator[Record]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise Unreadable("Parquet needs pyarrow: pip install 'puffer-cli[parquet]'") from None
+        raise UnreadableError("Parquet needs pyarrow: pip install 'puffer-cli[parquet]'") from None
     try:
         table = pyarrow.parquet.read_table(path).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise Unreadable(f"not Parquet: {str(error).splitlines()[0]}") from None
+        raise UnreadableError(f"not Parquet: {str(error).splitlines()[0]}") from None
     for row in table:
         label = next((row.pop(k) for k in list(row) if k.lower() in NAMES), None)
         known = {key: value for key, value in flatten(row).items() if value is not None}
@@ -221,7 +221,3 @@ def _is_number(value: Any) -> bool:
 def _stem(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
 
-
-def is_finite(value: Any) -> bool:
-    """Whether a value is a number that can be drawn."""
-    return isinstance(value, (int, float)) and math.isfinite(value)

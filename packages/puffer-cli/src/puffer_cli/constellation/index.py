@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 from puffer_cli.constellation.columns import Table, flatten, pack, unpack, write_whole
-from puffer_cli.constellation.files import Record, Unreadable, read_file
+from puffer_cli.constellation.files import Record, UnreadableError, read_file
 from puffer_cli.constellation.lines import Tail
 from puffer_cli.constellation.sources import Source, Stamp, read_bytes, scan
 
@@ -201,9 +201,9 @@ class Index:
                         self._add(state, {PATH: stem}, {}, record)
                 self._note_broken(state)
             else:
-                for record in read_file(source.kind, source.path):
-                    self._add_record(state, record)
-        except (Unreadable, OSError) as error:
+                for found in read_file(source.kind, source.path):
+                    self._add_record(state, found)
+        except (UnreadableError, OSError) as error:
             self.skipped[source.path] = getattr(error, "strerror", None) or str(error)
 
     def _read_run(self, state: State, new_config: bool) -> None:
@@ -257,9 +257,9 @@ class Index:
     def _add_record(self, state: State, record: Record) -> None:
         stem = os.path.splitext(os.path.basename(state.source.path))[0]
         info = {PATH: stem, **({NAME: record.name} if record.name else {})}
-        row = self._add(state, info, record.settings, record.results)
-        if record.curve:
-            self._add_points(row, record.curve)
+        row = self._add(state, info, record.settings, {})
+        self._add_points(row, record.curve)
+        self._pending.results.setdefault(row, {}).update(record.results)
 
     def _add(
         self,

@@ -46,7 +46,8 @@ class Source:
     Attributes:
         kind: "run", or one of KINDS.
         path: of the folder or file.
-        stamps: of `config.json` and `log.jsonl`, or of the file; None where there is none.
+        stamps: of `config.json` and `log.jsonl`, or of the file; before a study's, that of its
+            write-ahead log. None where there is none.
     """
 
     kind: str
@@ -71,7 +72,7 @@ def scan(roots: Sequence[str | Path], skipped: dict[str, str]) -> Iterator[Sourc
         elif not os.path.exists(path):
             raise APIUsageError(f"there is no file or folder {str(root)!r} to look at.")
         elif kind := KINDS.get(os.path.splitext(path)[1].lower()):
-            yield Source(kind, path, (stamp(path),))
+            yield _file(kind, path)
         else:
             raise APIUsageError(
                 f"{str(root)!r} is of no kind that can be read: expected a folder, or a file that "
@@ -103,9 +104,14 @@ def _walk(folder: str, depth: int, skipped: dict[str, str]) -> Iterator[Source]:
             yield from _walk(entry.path, depth + 1, skipped)
         elif kind := KINDS.get(os.path.splitext(entry.name)[1].lower()):
             if entry.is_file(follow_symlinks=False):
-                yield Source(kind, entry.path, (stamp(entry.path),))
+                yield _file(kind, entry.path)
             else:
                 skipped[entry.path] = "not a plain file"
+
+
+def _file(kind: str, path: str) -> Source:
+    own = stamp(path)
+    return Source(kind, path, (stamp(path + "-wal"), own) if kind == "study" else (own,))
 
 
 def stamp(path: str) -> Stamp | None:
