@@ -45,7 +45,8 @@ class Tail:
                     lines, self.skipping = lines[1:], False
                 yield [record for line in lines if (record := self._parse(line)) is not None]
             elif not last:
-                self._count(chunk)
+                if not self.skipping:
+                    self._count(chunk)
                 self.offset, self.skipping = self.offset + len(chunk), True
             if last:
                 return
