@@ -165,7 +165,7 @@ def test_a_line_longer_than_memory_should_hold(tmp_path, monkeypatch):
 
 
 def test_hostile_names_are_only_text(tmp_path):
-    names = ["<img src=x onerror=alert(1)>", "x/../../etc", "a\nb", "日本語", "'; DROP TABLE", "\u202e"]
+    names = ["<img src=x onerror=alert(1)>", "x/../../etc", "a\nb", "日本語", "'; DROP", "\u202e"]
     for k, name in enumerate(names):
         settings = {name: k}
         write_run(tmp_path / f"env {k}" / name.replace("/", "∕"), settings, [{name: float(k)}])
@@ -234,7 +234,9 @@ def test_a_root_that_cannot_be_read_is_an_error(tmp_path, name, word):
 
 
 def test_tables(tmp_path):
-    (tmp_path / "t.csv").write_text('Name,lr,"the score",note,on\nr1,1e-3,2,"a, b",true\nr2,,NaN,,\n')
+    (tmp_path / "t.csv").write_text(
+        'Name,lr,"the score",note,on\nr1,1e-3,2,"a, b",true\nr2,,NaN,,\n'
+    )
     index = read(tmp_path / "t.csv")
     found = rows(index, "lr", "the score", "note", "on")
     assert found["r1"] == (0.001, 2, "a, b", "true")

@@ -220,4 +220,3 @@ def _is_number(value: Any) -> bool:
 
 def _stem(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
-

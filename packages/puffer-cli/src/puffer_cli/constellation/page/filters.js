@@ -55,7 +55,7 @@ export class Filters extends View {
         this.items.set(column.name, item);
         return item.element;
       });
-      parts.push(h("details.part", { open: group !== "info" || parts.length === 0 }, h("summary", {}, title, h("span.count", {}, String(columns.length))), ...found));
+      parts.push(h("details.part", { open: true }, h("summary", {}, title, h("span.count", {}, String(columns.length))), ...found));
     }
     this.list.replaceChildren(...parts);
     for (const item of this.items.values()) this.watcher.observe(item.element);
