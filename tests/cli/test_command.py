@@ -35,7 +35,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     result = puffer(
         *("train", "puffer_squared", "--json", "--run-dir", str(folder), *SMALL),
-        *("--train.total-timesteps", "2000", "--train.eval-episodes", "20"),
+        *("--train.total-timesteps", "2000", "--eval.episodes", "20"),
         *("--train.checkpoint-interval", "2", "--train.seed=3"),
     )
     assert result.returncode == 0, result.stderr
@@ -106,7 +106,7 @@ def test_long_episodes_are_left_out_and_said(capsys):
     assert main(["eval", "squared", "--episodes", "4", "--max-steps", "1", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["stats"] == {"episodes": 0}
-    assert "4 of 4 episodes were longer than 1" in captured.err
+    assert "4 of 4 episodes did not end within the limits (eval.max_steps = 1," in captured.err
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_mistakes_end_with_2_and_without_torch(arguments, message):
         (["train", "squared", "extra"], "unexpected argument 'extra'"),
         (["train", "squared", "--vec.num-envs=3", "--vec.num-workers=2"], "nearest: 2 or 4"),
         (["train", "squared", "--config", "/no.ini"], "/no.ini"),
-        (["envs", "--train.seed", "1"], "takes no train.seed"),
+        (["envs", "--train.seed", "1"], "takes no --train.seed"),
     ],
 )
 def test_more_mistakes(capsys, arguments, message):
@@ -275,7 +275,7 @@ def test_a_full_disk_does_not_end_training(tmp_path, monkeypatch, capsys):
         return save(self, folder)
 
     monkeypatch.setattr(PuffeRL, "save_checkpoint", fails_first)
-    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--train.eval-episodes", "0"]
+    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--eval.episodes", "0"]
     line += ["--train.total-timesteps", "1024", "--train.checkpoint-interval", "1"]
     assert main(line) == 0
     assert "WARNING: not written: No space left" in capsys.readouterr().out

@@ -66,7 +66,7 @@ def test_three_and_three_are_six(tmp_path, network, optimizer, vec):
 def test_counters_beyond_32_bits(tmp_path):
     trained = trainer()
     epochs(trained, 1)
-    trained.rollout.steps = 2**31 - 5
+    trained.global_step = trained.rollout.steps = 2**31 - 5
     folder = trained.save_checkpoint(tmp_path)
     assert folder.name == "0000002147483643"
     again = trainer()

@@ -255,13 +255,15 @@ static double pixel(double value, const double *map, uint32_t axis) {
     return finite(value) ? value * map[2 * axis] + map[2 * axis + 1] : map[4 + axis];
 }
 
-static uint32_t mix(uint32_t below, uint32_t above, uint32_t weight) { /* weight 0..255 */
-    uint32_t out = 0;
-    for (uint32_t shift = 0; shift < 32; shift += 8) {
-        const uint32_t a = below >> shift & 255, b = above >> shift & 255;
-        out |= (a * (255 - weight) + b * weight + 127) / 255 << shift;
-    }
-    return out;
+/* Channel by channel (below * (255 - weight) + above * weight) / 255, rounded; weight 0..255. Two
+ * channels share a product: each has 16 bits, and (t + (t >> 8)) >> 8 is t / 255 with t + 128. */
+static uint32_t mix(uint32_t below, uint32_t above, uint32_t weight) {
+    const uint32_t mask = 0x00ff00ff, rest = 255 - weight;
+    uint32_t even = (below & mask) * rest + (above & mask) * weight + 0x00800080;
+    uint32_t odd = (below >> 8 & mask) * rest + (above >> 8 & mask) * weight + 0x00800080;
+    even = (even + (even >> 8 & mask)) >> 8 & mask;
+    odd = (odd + (odd >> 8 & mask)) & ~mask;
+    return even | odd;
 }
 
 uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t first, uint32_t step,
@@ -285,18 +287,18 @@ uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t first,
         const int32_t y1 = top + size > height ? height - top : size;
         if (x0 >= x1 || y0 >= y1) continue;
         const uint32_t paint = palette[color == NULL ? 0 : color[i]];
-        const uint8_t *cover = stamps + kind * side * side;
+        const uint8_t *cover = stamps + kind * side * side, *const end = cover + y1 * size;
         drawn++;
-        for (int32_t dy = y0; dy < y1; dy++) {
-            uint32_t *out = pixels + (ptrdiff_t)(top + dy) * width + left;
-            for (int32_t dx = x0; dx < x1; dx++) {
-                const uint32_t c = cover[dy * size + dx];
-                if (alpha == 255) {
-                    if (c >= 128) out[dx] = paint;
-                } else if (alpha == 0) {
-                    out[dx] += c >= 128;
-                } else if (c) {
-                    out[dx] = mix(out[dx], paint, (c * alpha + 127) / 255);
+        uint32_t *out = pixels + (ptrdiff_t)(top + y0) * width + left;
+        for (cover += y0 * size; cover < end; cover += size, out += width) {
+            if (alpha == 255) {
+                for (int32_t dx = x0; dx < x1; dx++) out[dx] = cover[dx] & 128 ? paint : out[dx];
+            } else if (alpha == 0) {
+                for (int32_t dx = x0; dx < x1; dx++) out[dx] += cover[dx] >> 7;
+            } else {
+                for (int32_t dx = x0; dx < x1; dx++) {
+                    const uint32_t weight = (cover[dx] * alpha + 127) / 255;
+                    if (weight) out[dx] = mix(out[dx], paint, weight);
                 }
             }
         }

@@ -16,7 +16,7 @@ const KEYS = ["data", "resize", "filters", "lassos", "search", "scales", "color"
 
 export class Cloud extends View {
   constructor(model) {
-    const plot = h("div.plot", { tabIndex: 0, role: "application" });
+    const plot = h("div.plot", { tabIndex: 0, role: "application", "aria-label": "Plot" });
     super(model, plot, true);
     Object.assign(this, { plot, painter: new Painter(model) });
     this.canvas = h("canvas.points", { "aria-hidden": "true" });

@@ -165,7 +165,8 @@ class Constellation extends HTMLElement {
     const side = h("aside.side", { "aria-label": "Filters" }, this.#marking(), this.filters.list);
     this.dialog = h("dialog.help", {}, h("h2", {}, "Keys"), h("dl", {}, ...KEYS_HELP.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])), h("form", { method: "dialog" }, h("button.text", {}, "Close")));
     app.replaceChildren(this.#bar(), side, h("div.views", {}, this.#summary(), ...shown), makeTip(), this.dialog);
-    app.onkeydown = (event) => this.#key(event);
+    // a page of its own takes keys wherever the focus is, an element among others only its own
+    (this.hasAttribute("fill") ? window : app).addEventListener("keydown", (event) => this.#key(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.#theme(); model.mark("theme"); });
     matchMedia("(forced-colors: active)").addEventListener("change", () => { this.#theme(); model.mark("theme"); });
   }

@@ -14,7 +14,7 @@ function mix(below, above, weight) {
   let out = 0;
   for (let shift = 0; shift < 32; shift += 8) {
     const a = below >>> shift & 255, b = above >>> shift & 255;
-    out |= Math.trunc((a * (255 - weight) + b * weight + 127) / 255) << shift;
+    out |= Math.round((a * (255 - weight) + b * weight) / 255) << shift;
   }
   return out >>> 0;
 }
@@ -200,7 +200,7 @@ export const functions = {
             if (c >= 128) pixels[out + dx] = paint;
           } else if (alpha === 0) {
             if (c >= 128) pixels[out + dx]++;
-          } else if (c) {
+          } else if (c * alpha >= 128) {
             const weight = Math.trunc((c * alpha + 127) / 255);
             pixels[out + dx] = mix(pixels[out + dx], paint, weight);
           }

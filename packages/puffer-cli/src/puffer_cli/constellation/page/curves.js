@@ -12,7 +12,7 @@ const GROUPS = 7;
 
 export class Curves extends View {
   constructor(model) {
-    const plot = h("div.plot", { role: "img" });
+    const plot = h("div.plot", { role: "img", "aria-label": "Learning curves" });
     super(model, plot, true);
     this.plot = plot;
     this.grid = s("g");

@@ -5,6 +5,7 @@ import { button, deviceSize, h } from "./dom.js";
 import { brief, placeText } from "./axes.js";
 import { SCALES, forward, inverse, number, thousands } from "./scales.js";
 import { category, ramp } from "./colors.js";
+import { entry } from "./state.js";
 import { theme } from "./theme.js";
 import { ICONS } from "./icons.js";
 
@@ -99,7 +100,7 @@ class Histogram {
 
   refresh(column) { this.column = column; }
 
-  get filter() { return this.model.state.now.filters[this.name]; }
+  get filter() { return entry(this.model.state.now.filters, this.name); }
   get kind() { return this.model.scaleOf(this.column); }
 
   #toPlace(value) {
@@ -302,7 +303,7 @@ class Toggles {
 
   /** A click shows or hides a label; with Ctrl, all others. */
   #toggle(label, event) {
-    const off = this.model.state.now.filters[this.name]?.off ?? [];
+    const off = entry(this.model.state.now.filters, this.name)?.off ?? [];
     if (event.ctrlKey || event.metaKey) {
       const others = this.column.labels.filter((other) => other !== label);
       return this.#set(off.length === others.length && !off.includes(label) ? [] : others);
@@ -312,7 +313,7 @@ class Toggles {
 
   draw() {
     const { model } = this, counts = model.counts.get(this.name), { total } = model.binsOf(this.column);
-    const off = new Set(model.state.now.filters[this.name]?.off ?? []);
+    const off = new Set(entry(model.state.now.filters, this.name)?.off ?? []);
     const most = Math.max(1, ...this.shown.map(({ code }) => total[code]));
     const colored = model.state.now.color === this.name;
     for (const { label, code, fill, count, element } of this.entries) {

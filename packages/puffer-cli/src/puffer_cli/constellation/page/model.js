@@ -3,7 +3,8 @@
 // Everything that is computed here comes from all rows: what is drawn never decides a number.
 
 import { makeCore } from "./core.js";
-import { forward } from "./scales.js";
+import { SCALES, forward } from "./scales.js";
+import { entry } from "./state.js";
 import { colorRows, densityPalette, fillPalette } from "./colors.js";
 
 export const BINS = 64;
@@ -99,7 +100,8 @@ export class Model {
 
   scaleOf(column) {
     if (column.labels) return "linear";
-    return this.state.now.scales[column.name] ?? column.scale ?? "linear";
+    const kind = entry(this.state.now.scales, column.name) ?? column.scale;
+    return SCALES.some(([known]) => known === kind) ? kind : "linear";
   }
 
   /**
@@ -491,7 +493,8 @@ export class View {
     this.state = model.state;
     model.views.push(this);
     const seen = new IntersectionObserver(([entry]) => {
-      this.shown = entry.isIntersecting;
+      // what is hidden is asked all the same: only its view knows when it is to come back
+      this.shown = entry.isIntersecting || element.offsetParent === null;
       if (this.shown) model.request();
     }, { rootMargin: "100px" });
     seen.observe(element);

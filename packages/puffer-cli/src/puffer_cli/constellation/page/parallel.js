@@ -16,7 +16,7 @@ const KEYS = ["data", "resize", "filters", "lassos", "search", "axes", "scales",
 
 export class Parallel extends View {
   constructor(model) {
-    const plot = h("div.plot", { role: "img" });
+    const plot = h("div.plot", { role: "img", "aria-label": "Parallel coordinates" });
     super(model, plot, true);
     this.plot = plot;
     this.canvas = h("canvas.points", { "aria-hidden": "true" });

@@ -100,7 +100,7 @@ const POINT_KEYS = [
 export class Scatter extends View {
   /** @param {"a"|"b"} key of its part of the state */
   constructor(model, key, heading) {
-    const plot = h("div.plot", { tabIndex: 0, role: "application" });
+    const plot = h("div.plot", { tabIndex: 0, role: "application", "aria-label": "Plot" });
     super(model, plot);
     Object.assign(this, { key, plot, tool: "pan", painter: new Painter(model) });
     this.canvas = h("canvas.points", { "aria-hidden": "true" });

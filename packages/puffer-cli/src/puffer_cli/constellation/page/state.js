@@ -21,6 +21,9 @@ export const DEFAULTS = {
 };
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
+/** An entry of an object that columns name: `constructor` is a name like any other. */
+export const entry = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
+
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export class State {
@@ -103,7 +106,7 @@ export class State {
 export function merge(start, asked) {
   const merged = copyOf(start);
   for (const [key, value] of Object.entries(asked ?? {})) {
-    if (!(key in DEFAULTS)) continue;
+    if (!Object.hasOwn(DEFAULTS, key)) continue;
     const old = DEFAULTS[key];
     if (old !== null && (typeof old !== typeof value || Array.isArray(old) !== Array.isArray(value))) continue;
     const plain = typeof value === "object" && value !== null && !Array.isArray(value);

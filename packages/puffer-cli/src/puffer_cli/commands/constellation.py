@@ -1,23 +1,63 @@
-"""What `puffer constellation` does."""
+"""`puffer constellation`: look at many runs in the browser, or write what is seen to files."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from puffer_cli.constellation import dataset, export, projection
-from puffer_cli.constellation.columns import unpack, write_whole
-from puffer_cli.constellation.index import Index, cache_path
-from puffer_cli.constellation.serve import Server
-from puffer_cli.report import to_json
-from puffer_core.errors import APIUsageError
+from puffer_cli.parser import whole
+
+if TYPE_CHECKING:
+    from puffer_cli.constellation import dataset, projection
+    from puffer_cli.constellation.index import Index
+
+HELP = "look at many runs in the browser; write the view as files; draw a PNG"
 
 
-def run(options: argparse.Namespace) -> int:
-    """Index, then serve, export or draw; return the exit code."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of this command."""
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUNS",
+        help="folders of runs, studies, CSV, Parquet, JSON lines, logs (default: runs)",
+    )
+    parser.add_argument(
+        "--rows",
+        choices=("runs", "points"),
+        default="runs",
+        help="a row for each run (default), or for each point of its log",
+    )
+    parser.add_argument(
+        "--projection",
+        choices=("pca", "tsne", "none"),
+        default="pca",
+        help="of the settings to a plane (default: pca)",
+    )
+    for name, metavar, text in (
+        ("export", "PATH", "write the view: a folder, or one file if the name ends in .html"),
+        ("png", "FILE", "draw --y over --x, without a browser"),
+        ("x", "COLUMN", "of --png"),
+        ("y", "COLUMN", "of --png"),
+        ("color", "COLUMN", "of --png"),
+    ):
+        parser.add_argument(f"--{name}", metavar=metavar, help=text)
+    parser.add_argument("--port", type=whole, metavar="N", help="of the server (default: any)")
+    for name, text in (
+        ("no-browser", "print the address only"),
+        ("no-cache", "read everything anew, and keep nothing"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=text)
+
+
+def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
+    """Index, then serve, export or draw."""
+    from puffer_cli.constellation.index import Index, cache_path
+    from puffer_cli.report import to_json
+
     _check(options)
     roots = options.runs or ["runs"]
     index = Index(roots, None if options.no_cache else cache_path(roots))
@@ -31,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
+    from puffer_core.errors import APIUsageError
+
     if options.export and options.png:
         raise APIUsageError("give --export or --png, not both.")
     if options.png and not (options.x and options.y):
@@ -45,6 +87,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _write(index: Index, options: argparse.Namespace) -> dict[str, Any]:
+    from puffer_cli.constellation import dataset, export
+    from puffer_cli.constellation.columns import unpack, write_whole
+
     single = bool(options.export) and Path(options.export).suffix.lower() in (".html", ".htm")
     limit = export.SINGLE_CURVES if single else None
     kind: projection.Kind = "none" if options.png else options.projection
@@ -72,6 +117,12 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _serve(index: Index, options: argparse.Namespace) -> int:
+    import webbrowser
+
+    from puffer_cli.constellation import dataset
+    from puffer_cli.constellation.serve import Server
+    from puffer_cli.report import to_json
+
     def build() -> dataset.Dataset:
         return dataset.build(index, options.rows, options.projection, live=True)
 
