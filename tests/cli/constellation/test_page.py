@@ -274,6 +274,9 @@ def test_a_box_selects_what_lies_in_it_in_all_views(page):
     inside = (x > x0) & (x < x1) & (y > y0) & (y < y1)
     assert 0 < inside.sum() < RUNS
     assert count(page) == inside.sum()
+    page.locator('[data-panel="table"]').scroll_into_view_if_needed()
+    page.wait_for_timeout(100)  # until it is noticed on screen
+    settle(page)
     rows = page.locator('[data-panel="table"] h2').inner_text()
     assert rows == f"{inside.sum()} runs"
 
