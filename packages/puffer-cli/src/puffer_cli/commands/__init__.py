@@ -12,6 +12,7 @@ NAMES = (
     "play",
     "match",
     "sweep",
+    "constellation",
     "envs",
     "check",
     "new-env",
