@@ -45,7 +45,7 @@ def make(
         seed: Environment i is built with `seed + i`, and reset with it when the first reset is
             given no other; or a list of `num_envs` seeds.
         **kwargs: Further keywords of the backend (`Multiprocessing`: num_workers, batch_size,
-            zero_copy, timeout, context).
+            zero_copy, timeout, context, on_error, max_restarts).
 
     Raises:
         APIUsageError: Arguments that are unknown or do not fit.
