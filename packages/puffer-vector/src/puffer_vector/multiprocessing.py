@@ -362,9 +362,8 @@ class Multiprocessing(VecEnv):
             self._unwatch(index)
         end_worker(failed)
         span = self._rows([index])
-        fields = self._facts.layout(span.stop - span.start)
-        fill(rows(self._buffers, span.start, span.stop), fields)
         envs = failed.envs
+        fill(rows(self._buffers, span.start, span.stop), self._facts.layout(len(envs)))
         seeds = self._restarts.seeds(index, self._streams[envs.start : envs.stop])
         again = cloudpickle.dumps(self._calls_again(envs))
         self._workers[index] = self._start(index, envs, seeds, again)
