@@ -270,18 +270,48 @@ class VecEnv(ABC):
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that the environments and the statistics remember, as named arrays.
 
+        Allowed when every batch was received and none answered. Each environment is asked by its
+        own `get_state()`, which returns a dict of arrays.
+
         Raises:
-            APIUsageError: this vectorizer, or one of its environments, cannot say.
+            APIUsageError: An environment cannot say, or is at work.
         """
-        raise APIUsageError(f"{type(self).__name__} cannot save the state of its environments.")
+        parts = self._call(range(self.num_envs), control.get_state)
+        state = {f"{env}/{name}": a for env, part in enumerate(parts) for name, a in part.items()}
+        if self._episodes is not None:
+            state["returns"] = self._episodes.returns.copy()
+            state["lengths"] = self._episodes.lengths.copy()
+        return state
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `get_state` was called; every batch is in flight, as after a reset.
 
+        The number of workers may be another. Each environment's own `set_state(state)` gets what
+        its `get_state` returned, and writes its rows.
+
         Raises:
-            APIUsageError: the state does not fit.
+            APIUsageError: The state does not fit.
         """
-        raise APIUsageError(f"{type(self).__name__} cannot restore the state of its environments.")
+        self._check_open()
+        owners = {name.partition("/")[0] for name in state} - {"returns", "lengths"}
+        if owners != {str(index) for index in range(self.num_envs)}:
+            raise APIUsageError(
+                f"the state is of {len(owners)} environments, this vectorizer has {self.num_envs}."
+            )
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in range(self.num_envs)]
+        for key, array in state.items():
+            owner, _, name = key.partition("/")
+            if name:
+                parts[int(owner)][name] = array
+        self._settle()
+        self._unanswered.clear()
+        call = (control.set_state, [(part,) for part in parts])
+        shown = self._launch_call(range(self.num_envs), call)
+        if self._episodes is not None:
+            np.copyto(self._episodes.returns, state["returns"])
+            np.copyto(self._episodes.lengths, state["lengths"])
+        self._present(shown)
+        self._was_reset = True
 
     def close(self) -> None:
         """Close all environments; a second call does nothing."""
@@ -312,6 +342,14 @@ class VecEnv(ABC):
         Raises:
             APIUsageError: One of them is at work, or its last answer was not received yet.
         """
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Wait for environments at work, and drop every answer and batch in flight."""
+
+    @abstractmethod
+    def _present(self, shown: list[Buffers]) -> None:
+        """Put all batches in flight without a step; their rows are `shown`, one an environment."""
 
     def _envs_of(self, worker: int) -> range:
         """Environments that a worker of a batch steps; without workers, itself."""

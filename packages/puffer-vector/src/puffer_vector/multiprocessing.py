@@ -19,7 +19,7 @@ import cloudpickle  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
-from puffer_core.buffers import fill, rows
+from puffer_core.buffers import Buffers, fill, rows
 from puffer_core.errors import APIUsageError
 from puffer_vector.base import AT_WORK, Batch, Reply, VecEnv
 from puffer_vector.errors import WorkerError
@@ -183,10 +183,23 @@ class Multiprocessing(VecEnv):
         data = rows(self._buffers, span.start, span.stop)
         return Batch(workers, span, self.agent_ids[span], data)
 
-    def _launch_reset(self, seeds: list[int] | None) -> None:
+    def _settle(self) -> None:
         while self._busy:
             self._wait()
         self._answers.clear()
+        self._in_flight.clear()
+
+    def _present(self, shown: list[Buffers]) -> None:
+        for env, values in enumerate(shown):
+            span = slice(env * self._facts.num_agents, (env + 1) * self._facts.num_agents)
+            for name, value in values.items():
+                self._buffers[name][span] = value
+        self._steps = [0] * len(self._workers)
+        self._answers.update({index: [] for index in range(len(self._workers))})
+        self._in_flight = deque(self._blocks)
+
+    def _launch_reset(self, seeds: list[int] | None) -> None:
+        self._settle()
         for index, worker in enumerate(self._workers):
             own = None if seeds is None else seeds[worker.envs.start : worker.envs.stop]
             self._command(index, "reset", own)
