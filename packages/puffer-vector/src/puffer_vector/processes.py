@@ -47,7 +47,8 @@ def how_it_ended(worker: Worker) -> str:
     if code is None:
         return "closed its pipe"
     if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        hint = " (out of memory?)" if -code == signal.SIGKILL else ""
+        return f"was killed by {signal.Signals(-code).name}{hint}"
     return f"exited with code {code}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import pickle
 import signal
@@ -67,6 +68,7 @@ def run_worker(
             They are reset then, and `("ok", infos)` answers what the other left unanswered.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    _let_kernel_watch_parent()
     threading.Thread(target=_die_with_parent, daemon=True).start()
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
@@ -81,7 +83,7 @@ def run_worker(
         group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
-        pipe.send(("ok", [] if again is None else _restart(group, first_env, again, seeds)))
+        _send_infos(pipe, group, [] if again is None else _restart(group, first_env, again, seeds))
         while True:
             command, argument = pipe.recv()
             if command == "close":
@@ -91,7 +93,7 @@ def run_worker(
                 continue
             infos = group.step() if command == "step" else group.reset(argument)
             if infos:
-                pipe.send(("ok", infos))
+                _send_infos(pipe, group, infos)
             else:
                 pipe.send_bytes(NO_INFOS)
     except BaseException:  # also SystemExit: the parent must hear about it
@@ -110,6 +112,18 @@ def _restart(group: EnvGroup, first_env: int, again: bytes, seeds: list[int]) ->
     return [Info(info, info.env, began=True) for info in infos]
 
 
+def _send_infos(pipe: Pipe, group: EnvGroup, infos: list[Any]) -> None:
+    try:
+        pipe.send(("ok", infos))
+    except OSError:
+        raise
+    except Exception:  # not even one exception class is common to all that cannot be pickled
+        for info in infos:
+            group.current = info.env  # of the first that cannot travel
+            pickle.dumps(info)
+        raise
+
+
 def _unpack(payload: bytes) -> tuple[Facts, list[Recipe]]:
     facts, recipes = pickle.loads(payload)  # made by cloudpickle, in the parent, a moment ago
     return facts, recipes
@@ -121,3 +135,17 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _let_kernel_watch_parent() -> None:
+    """Let the kernel end this process with the parent, whatever the interpreter does then.
+
+    A thread cannot where C code keeps the interpreter's lock. The parent holds the other end of a
+    pipe; where it closes, Linux sends SIGIO, which ends a process that does not handle it.
+    """
+    parent = parent_process()
+    if parent is None or not sys.platform.startswith("linux"):
+        return
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
