@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from puffer_core.errors import APIUsageError
+from puffer_vector.cgroup import cpu_limit
 
 
 def plan_workers(
@@ -56,10 +57,12 @@ def plan_workers(
 
 
 def available_cpus() -> int:
-    """Return the number of CPUs that this process may use."""
+    """Return the number of CPUs that this process may use: its affinity and its cgroup's limit."""
+    cpus = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cpus = len(os.sched_getaffinity(0))
+    limit = cpu_limit()
+    return cpus if limit is None else max(1, min(cpus, int(limit)))
 
 
 def _near(value: int, legal: list[int]) -> str:
