@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import operator
 from abc import ABC, abstractmethod
 from collections import deque
@@ -21,6 +20,7 @@ from puffer_vector import control
 from puffer_vector.actions import check_actions
 from puffer_vector.episodes import Episodes
 from puffer_vector.recipes import Facts
+from puffer_vector.restarts import LOGGER, Restarts
 from puffer_vector.seeds import expand_seeds
 
 Infos: TypeAlias = "list[dict[str, Any]]"
@@ -28,9 +28,6 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 Rewards: TypeAlias = "NDArray[np.float32]"
 Stepped: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos]"
 Received: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos, NDArray[np.int64], Flags]"
-
-
-LOGGER = logging.getLogger("puffer_vector")
 
 
 AT_WORK = "environment {} is at work: call recv() (or step_wait) first."
@@ -81,6 +78,7 @@ class VecEnv(ABC):
 
     driver_env: PufferEnv
     final_observations: NDArray[Any]
+    _restarts: Restarts | None = None  # of backends that can
 
     def __init__(self, facts: Facts, num_envs: int, envs_per_batch: int, seeds: list[int]) -> None:
         self._facts = facts
@@ -92,7 +90,10 @@ class VecEnv(ABC):
         self.agent_ids: NDArray[np.int64] = np.arange(self.num_agents)
         self.emulated = facts.emulated
         self.metadata = {**facts.metadata, "autoreset_mode": "SAME_STEP"}
-        self._seeds = seeds
+        self._seeds = seeds  # of make
+        self._streams = seeds  # with which the random streams began
+        self._params: dict[int, dict[str, Any]] = {}  # set by set_params, of each environment
+        self._mode: str | None = None  # that the environments are held in (puffer_vector.modes)
         self._was_reset = False
         self._closed = ""  # the reason, once it is closed
         self._unanswered: deque[Batch] = deque()
@@ -122,6 +123,7 @@ class VecEnv(ABC):
             seeds = None if self._was_reset else self._seeds
         else:
             seeds = expand_seeds(seed, self.num_envs)
+        self._streams = self._streams if seeds is None else seeds
         self._unanswered.clear()
         if self._episodes is not None:
             self._episodes.clear()
@@ -227,6 +229,8 @@ class VecEnv(ABC):
             raise APIUsageError("set_params: give at least one parameter, as name=value.")
         self._call(ids, control.check_params, params)
         self._call(ids, control.set_params, params)
+        for env in ids:
+            self._params[env] = {**self._params.get(env, {}), **params}
         LOGGER.info("set_params: environments %s: %s", ids, params)
 
     def _check_env_ids(self, env_ids: int | Sequence[int] | None) -> list[int]:
@@ -248,6 +252,15 @@ class VecEnv(ABC):
         """Run a function of `control` on environments that are not at work."""
         self._check_open()
         return self._launch_call(env_ids, (function, [arguments] * len(env_ids)))
+
+    def _calls_again(self, envs: range) -> list[tuple[list[int], tuple[Any, ...]]]:
+        """What restarted environments must be told before their reset, for `control.run`."""
+        calls: list[tuple[list[int], tuple[Any, ...]]] = []
+        if self._mode is not None:
+            calls.append(([*envs], (control.hold, [(self._mode,)] * len(envs))))
+        if changed := [env for env in envs if env in self._params]:
+            calls.append((changed, (control.set_params, [(self._params[env],) for env in changed])))
+        return calls
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that the environments and the statistics remember, as named arrays.

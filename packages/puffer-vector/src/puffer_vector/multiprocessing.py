@@ -8,11 +8,12 @@ import multiprocessing
 import os
 import pickle
 import selectors
+import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing.context import BaseContext
-from typing import Any, NoReturn
+from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 import numpy as np
@@ -23,8 +24,15 @@ from puffer_core.errors import APIUsageError
 from puffer_vector.base import AT_WORK, Batch, Reply, VecEnv
 from puffer_vector.errors import WorkerError
 from puffer_vector.plan import plan_workers
-from puffer_vector.processes import Worker, how_it_ended, start_worker, stop_workers
+from puffer_vector.processes import (
+    Worker,
+    end_worker,
+    how_it_ended,
+    start_worker,
+    stop_workers,
+)
 from puffer_vector.recipes import Facts, Recipe, make_recipes
+from puffer_vector.restarts import Restarts, check_restarts
 from puffer_vector.seeds import expand_seeds
 from puffer_vector.worker import view_shared
 
@@ -40,8 +48,14 @@ class Multiprocessing(VecEnv):
     again, to learn the size of the buffers; `driver_env` is that one. Needs Linux or macOS.
 
     A worker that raises, exits, is killed or is late (`timeout`) becomes one `WorkerError`; the
-    others are stopped then. Workers end with their parent, however it ends.
+    others are stopped then. With `on_error="restart"` a new worker takes its place instead, with
+    new environments that begin new episodes, on seeds derived from the old ones. Episodes that
+    were broken are truncated in that step: reward 0, `final_observations` the last observation
+    that was received. What `set_params` set is set again. `make` and calls such as `set_params`
+    itself still raise. Workers end with their parent, however it ends.
     """
+
+    _restarts: Restarts
 
     def __init__(
         self,
@@ -55,6 +69,8 @@ class Multiprocessing(VecEnv):
         zero_copy: bool = True,
         timeout: float | None = None,
         context: str | BaseContext | None = None,
+        on_error: str = "raise",
+        max_restarts: int | None = None,
     ) -> None:
         """Start the workers and wait until all environments are built.
 
@@ -73,6 +89,9 @@ class Multiprocessing(VecEnv):
             timeout: Seconds to wait for a worker's answer; None: no limit.
             context: Start method or multiprocessing context. None: "forkserver" where it exists,
                 else "spawn".
+            on_error: "raise", or "restart" to replace workers that fail in a reset or step; each
+                restart is a warning of the logger `puffer_vector`, with the traceback.
+            max_restarts: After how many restarts in all the next failure raises; None: 10.
 
         Raises:
             APIUsageError: Arguments that do not fit each other.
@@ -83,23 +102,28 @@ class Multiprocessing(VecEnv):
         seeds = expand_seeds(seed, len(recipes))
         if timeout is not None and not timeout > 0:
             raise APIUsageError(f"timeout must be a number of seconds above 0, got {timeout!r}.")
-        ctx = _context(context)
+        limit = check_restarts(on_error, max_restarts)
+        self._context = _context(context)
         self.driver_env = recipes[0].probe(seeds[0])
         facts = Facts.of(self.driver_env)
         super().__init__(facts, len(recipes), batch_size, seeds)
         self._timeout = timeout
         fields = facts.layout(self.num_envs)
-        shared = {
-            name: ctx.RawArray(ctypes.c_byte, int(np.prod(field.shape)) * field.dtype.itemsize)
+        self._shared = {
+            name: self._context.RawArray(
+                ctypes.c_byte, int(np.prod(field.shape)) * field.dtype.itemsize
+            )
             for name, field in fields.items()
         }
-        self._buffers = view_shared(shared, fields)
+        self._buffers = view_shared(self._shared, fields)
         fill(self._buffers, fields)
+        emulated = bool(facts.emulated)
+        self._restarts = Restarts(limit, self._buffers, facts.num_agents, emulated)
         self.final_observations = self._buffers["final_observations"]
 
         each = self.num_envs // num_workers
         spans = [range(first, first + each) for first in range(0, self.num_envs, each)]
-        payloads = [_pack(facts, recipes[envs.start : envs.stop]) for envs in spans]
+        self._payloads = [_pack(facts, recipes[envs.start : envs.stop]) for envs in spans]
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
         self._finalizer = weakref.finalize(
@@ -107,12 +131,16 @@ class Multiprocessing(VecEnv):
         )
         self._steps = [-1] * num_workers  # since the reset, which is 0; -1 while building
         self._busy: set[int] = set()
+        self._since = [0.0] * num_workers  # time of the last command
+        self._called: set[int] = set()  # busy with a call, not with a step or reset
+        self._lost: set[int] = set()  # died while idle; replaced with the next command
+        self._replaced: set[int] = set()  # busy because they replace one that was
         self._answers: dict[int, Any] = {}  # of idle workers, in order of arrival
         try:
-            for envs, payload in zip(spans, payloads, strict=True):
-                own_seeds = seeds[envs.start : envs.stop]
-                arguments = (shared, payload, self.num_envs, envs.start, own_seeds)
-                self._watch(start_worker(ctx, arguments, envs))
+            for index, envs in enumerate(spans):
+                worker = self._start(index, envs, seeds[envs.start : envs.stop])
+                self._workers.append(worker)
+                self._watch(index)
             while self._busy:
                 self._wait()
         except BaseException:
@@ -127,12 +155,23 @@ class Multiprocessing(VecEnv):
         self._blocks = [self._block(range(start, start + per_batch)) for start in starts]
         self._in_flight: deque[Batch] = deque()  # only of fixed blocks
 
-    def _watch(self, worker: Worker) -> None:
-        index = len(self._workers)
-        self._workers.append(worker)
+    def _start(
+        self, index: int, envs: range, seeds: list[int], again: bytes | None = None
+    ) -> Worker:
+        payload = self._payloads[index]
+        arguments = (self._shared, payload, self.num_envs, envs.start, seeds, again)
+        return start_worker(self._context, arguments, envs)
+
+    def _watch(self, index: int) -> None:
+        worker = self._workers[index]
         for source in (worker.pipe, worker.process.sentinel):
-            self._selector.register(source, selectors.EVENT_READ, index)
+            self._selector.register(source, selectors.EVENT_READ, (index, worker))
         self._busy.add(index)
+        self._since[index] = time.monotonic()
+
+    def _unwatch(self, index: int) -> None:
+        for source in (self._workers[index].pipe, self._workers[index].process.sentinel):
+            self._selector.unregister(source)
 
     def _rows(self, workers: Sequence[int]) -> slice:
         agents = self._facts.num_agents
@@ -155,6 +194,7 @@ class Multiprocessing(VecEnv):
         self._in_flight = deque(self._blocks)
 
     def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
+        self._restarts.remember(batch.rows)
         if self._fixed:
             np.copyto(batch.data["actions"], actions, casting="unsafe")  # checked by send
             self._in_flight.append(batch)
@@ -207,6 +247,7 @@ class Multiprocessing(VecEnv):
         asked = [index for index, share in shares.items() if share]
         if working := [i for i in asked if i in self._busy or i in self._answers]:
             raise APIUsageError(AT_WORK.format(env_ids[shares[working[0]][0]]))
+        self._called.update(asked)
         try:
             for index in asked:
                 own = [env_ids[i] for i in shares[index]]
@@ -219,6 +260,7 @@ class Multiprocessing(VecEnv):
                 self._closed = "a call to its environments was interrupted"
                 self._stop()
             raise
+        self._called.clear()
         for index in asked:
             values, error, text = pickle.loads(self._answers.pop(index))
             if error is not None:
@@ -232,6 +274,8 @@ class Multiprocessing(VecEnv):
 
     def _command(self, index: int, command: str, argument: object) -> None:
         try:
+            if index in self._lost:
+                raise BrokenPipeError
             if command == "step":
                 self._workers[index].pipe.send_bytes(STEP)
             else:
@@ -239,17 +283,28 @@ class Multiprocessing(VecEnv):
         except OSError:
             self._fail(index, how_it_ended(self._workers[index]))
         self._busy.add(index)
+        self._since[index] = time.monotonic()
 
     def _wait(self) -> None:
         """Wait until a worker answers, and take its answer."""
-        ready = self._selector.select(self._timeout)
-        if not ready:
-            self._fail(min(self._busy), f"did not answer within {self._timeout} s")
+        slowest, limit = -1, None
+        if self._timeout is not None:
+            slowest = min(self._busy, key=self._since.__getitem__)
+            limit = self._since[slowest] + self._timeout
+        wait = None if limit is None else max(0.0, limit - time.monotonic())
+        ready = self._selector.select(wait)
         for key, _ in ready:
-            if key.data in self._busy:
-                self._receive(key.data, key.fileobj is self._workers[key.data].pipe)
-            elif key.fileobj is not self._workers[key.data].pipe:  # its sentinel
-                self._fail(key.data, how_it_ended(self._workers[key.data]))
+            index, worker = key.data
+            if worker is not self._workers[index]:
+                continue  # replaced a moment ago
+            readable = key.fileobj is worker.pipe
+            if index in self._busy:
+                self._receive(index, readable)
+            elif not readable:  # its sentinel
+                self._lose(index)
+        if limit is not None and slowest in self._busy and time.monotonic() > limit:
+            self._workers[slowest].process.kill()
+            self._fail(slowest, f"did not answer within {self._timeout} s")
 
     def _receive(self, index: int, readable: bool) -> None:
         worker = self._workers[index]
@@ -259,23 +314,62 @@ class Multiprocessing(VecEnv):
                 raise EOFError
             status, answer = worker.pipe.recv()
         except (EOFError, OSError):
-            self._fail(index, how_it_ended(worker))
+            return self._fail(index, how_it_ended(worker))
         except Exception as error:
-            self._fail(index, f"sent infos that cannot be read ({error!r})")
+            return self._fail(index, f"sent infos that cannot be read ({error!r})")
         if status == "error":
             env, text = answer
-            self._fail(index, f"raised an error in environment {env}", f":\n\n{text}")
+            return self._fail(index, f"raised an error in environment {env}", f":\n\n{text}")
         self._busy.discard(index)
         self._answers[index] = answer
+        if index in self._replaced:
+            self._replaced.discard(index)
+            if self._steps[index] > 0:
+                self._restarts.cut(self._rows([index]))
 
-    def _fail(self, index: int, what: str, details: str = "") -> NoReturn:
+    def _lose(self, index: int) -> None:
+        """Take note that a worker died while idle; what it answered before stays valid."""
+        if self._restarts.limit:
+            self._unwatch(index)
+            self._lost.add(index)
+        else:
+            self._fail(index, how_it_ended(self._workers[index]))
+
+    def _fail(self, index: int, what: str, details: str = "") -> None:
+        """Replace a worker that failed, or stop all and raise."""
         steps, envs = self._steps[index], self._workers[index].envs
         phase = f"step {steps}" if steps > 0 else "reset" if steps == 0 else "construction"
+        if index in self._replaced:
+            phase = f"the restart in {phase}"
         when = f"{'during' if index in self._busy else 'after'} {phase}"
         message = f"worker {index} (environments {envs[0]} to {envs[-1]}) {what} {when}"
+        text = message[0].upper() + message[1:] + (details or ".")
+        answering = steps >= 0 and index not in self._called
+        if answering and self._restarts.grant(index, text):
+            return self._replace(index)
         self._closed = message
         self._stop()
-        raise WorkerError(message[0].upper() + message[1:] + (details or ".")) from None
+        if self._restarts.count:
+            text += f"\n{self._restarts.count} workers were restarted before."
+        raise WorkerError(text) from None
+
+    def _replace(self, index: int) -> None:
+        """Start a worker whose first answer takes the place of the one that is missing."""
+        failed = self._workers[index]
+        if index in self._lost:
+            self._lost.discard(index)
+        else:
+            self._unwatch(index)
+        end_worker(failed)
+        span = self._rows([index])
+        fields = self._facts.layout(span.stop - span.start)
+        fill(rows(self._buffers, span.start, span.stop), fields)
+        envs = failed.envs
+        seeds = self._restarts.seeds(index, self._streams[envs.start : envs.stop])
+        again = cloudpickle.dumps(self._calls_again(envs))
+        self._workers[index] = self._start(index, envs, seeds, again)
+        self._replaced.add(index)
+        self._watch(index)
 
     def _stop(self) -> None:
         self._finalizer()

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.buffers import Buffers, Field, rows
-from puffer_vector.control import run_pickled
+from puffer_vector.control import run, run_pickled
 from puffer_vector.group import EnvGroup
+from puffer_vector.infos import Info
 from puffer_vector.recipes import Facts, Recipe
 
 Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
@@ -41,7 +42,13 @@ def view_shared(shared: Shared, fields: Mapping[str, Field]) -> Buffers:
 
 
 def run_worker(
-    pipe: Pipe, shared: Shared, payload: bytes, num_envs: int, first_env: int, seeds: list[int]
+    pipe: Pipe,
+    shared: Shared,
+    payload: bytes,
+    num_envs: int,
+    first_env: int,
+    seeds: list[int],
+    again: bytes | None = None,
 ) -> None:
     """Build environments and step them until the parent closes the pipe or dies.
 
@@ -56,6 +63,8 @@ def run_worker(
         num_envs: Number of environments of all workers.
         first_env: Global index of this worker's first environment.
         seeds: The seeds of this worker's environments.
+        again: In place of a worker that failed: pickled calls to run on the new environments.
+            They are reset then, and `("ok", infos)` answers what the other left unanswered.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_die_with_parent, daemon=True).start()
@@ -72,7 +81,7 @@ def run_worker(
         group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
-        pipe.send(("ok", []))
+        pipe.send(("ok", [] if again is None else _restart(group, first_env, again, seeds)))
         while True:
             command, argument = pipe.recv()
             if command == "close":
@@ -92,6 +101,13 @@ def run_worker(
     finally:
         if group is not None:
             group.close()
+
+
+def _restart(group: EnvGroup, first_env: int, again: bytes, seeds: list[int]) -> list[Any]:
+    for env_ids, call in pickle.loads(again):
+        run(group, first_env, env_ids, call)
+    infos: list[Any] = group.reset(seeds)
+    return [Info(info, info.env, began=True) for info in infos]
 
 
 def _unpack(payload: bytes) -> tuple[Facts, list[Recipe]]:
