@@ -28,6 +28,9 @@ int main(int argc, char **argv) {
     const puffer_library *library = get();
     const int envs = 3;
     const long steps = atol(argv[2]);
+    const char **texts = exactly((size_t)library->num_args, sizeof *texts);
+    for (int i = 0; i < library->num_args; i++)
+        if (library->args[i].type == PUFFER_TEXT_TYPE) texts[i] = library->args[i].text;
     double *args = exactly((size_t)library->num_args, sizeof *args);
     for (int i = 0; i < library->num_args; i++)
         args[i] = i + 3 < argc ? atof(argv[i + 3]) : library->args[i].initial;
@@ -39,14 +42,17 @@ int main(int argc, char **argv) {
         item *= (size_t)spec.obs_shape[d];
     const size_t rows = (size_t)(envs * spec.num_agents);
     const size_t width = (size_t)(spec.num_heads ? spec.num_heads : spec.action_dims);
+    size_t choices = 0;
+    for (int h = 0; h < spec.num_heads; h++) choices += (size_t)spec.head_sizes[h];
     void *actions = exactly(rows * width, 4);
     puffer_buffers b = {
         exactly(rows, item), exactly(rows, item), actions,
         exactly(rows, sizeof(float)), exactly(rows, 1), exactly(rows, 1), exactly(rows, 1),
+        spec.action_masks ? exactly(rows * choices, 1) : NULL,
         exactly(rows * (size_t)(2 + library->num_log_fields), sizeof(double))};
     float *picture = exactly((size_t)spec.render_size, sizeof(float));
     puffer_vec *vec;
-    error = library->create(envs, args, &b, 7, &vec);
+    error = library->create(envs, args, texts, &b, 7, &vec);
     if (error) return fprintf(stderr, "%s\n", error), 4;
     library->reset(vec, 0, envs);
     uint64_t rng = 1;
@@ -66,7 +72,7 @@ int main(int argc, char **argv) {
     }
     library->close(vec);
     void *all[] = {b.observations, b.final_observations, actions, b.rewards, b.terminals,
-                   b.truncations, b.masks, b.logs, picture, args};
+                   b.truncations, b.masks, b.action_masks, b.logs, picture, args, texts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     printf("%ld\n", ends);
     return 0;
@@ -75,12 +81,12 @@ int main(int argc, char **argv) {
 
 VARIANTS = {
     "squared": [{}, {"size": 2}, {"size": 3}, {"size": 256}],
-    "cartpole": [{}, {"continuous": 1}, {"max_steps": 1}],
+    "cartpole": [{}, {"continuous": True}, {"max_steps": 1}],
     "breakout": [
         {"max_steps": 3000},
         {"frameskip": 16},
-        {"frameskip": 1, "continuous": 1},
-        {"frameskip": 16, "continuous": 1, "max_steps": 0},
+        {"frameskip": 1, "continuous": True},
+        {"frameskip": 16, "continuous": True, "max_steps": 0},
     ],
 }
 
@@ -115,7 +121,9 @@ def test_random_play_is_clean_in_every_variant(name, driver, tmp_path):
     target = tmp_path / f"{name}.so"
     build.compile_library(build.source(name), target, debug=True)
     for variant in VARIANTS[name]:
-        result = driver(target, 5000, load(name).check_arguments(variant))
+        library = load(name)
+        values = library.numbers(library.check_arguments(variant))
+        result = driver(target, 5000, values)
         assert result.returncode == 0, (variant, result.stderr)
         assert result.stderr == ""
         assert int(result.stdout) > 5, variant  # episodes ended, so resets ran too

@@ -18,7 +18,7 @@ from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from puffer_core import PufferEnv
-    from puffer_ocean.library import Argument
+    from puffer_ocean.arguments import Argument
 
 CONFIG = Path(__file__).parent / "config"
 GYMNASIUM = "gymnasium/"
@@ -120,9 +120,11 @@ class OceanEnvironment:
 
     def _declared(self) -> dict[str, Argument]:
         from puffer_ocean import load
-        from puffer_ocean.library import Argument
+        from puffer_ocean.arguments import Argument
 
-        copies = Argument("num_envs", int, DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one")
+        copies = Argument(
+            "num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one"
+        )
         return {"num_envs": copies, **load(self.name).arguments}
 
     def meanings(self) -> dict[str, str]:

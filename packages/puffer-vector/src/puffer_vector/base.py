@@ -74,10 +74,14 @@ class VecEnv(ABC):
         metadata: The environments' metadata, with `"autoreset_mode": "SAME_STEP"`.
         final_observations: `(agents_per_batch, *obs)`, aligned with the rows of the last `recv`;
             only rows with a terminal or truncation flag have a meaning.
+        action_masks: `(agents_per_batch, choices of all heads)` bool, aligned with the rows of the
+            last `recv`; True: the choice is allowed in the next step. None if the environments
+            offer none.
     """
 
     driver_env: PufferEnv
     final_observations: NDArray[Any]
+    action_masks: Flags | None = None
     _restarts: Restarts | None = None  # of backends that can
 
     def __init__(self, facts: Facts, num_envs: int, envs_per_batch: int, seeds: list[int]) -> None:
@@ -157,6 +161,7 @@ class VecEnv(ABC):
                 infos.append(ended)
         self._unanswered.append(batch)
         self.final_observations = data["final_observations"]
+        self.action_masks = data.get("action_masks")
         return (
             data["observations"],
             data["rewards"],

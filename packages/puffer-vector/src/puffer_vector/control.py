@@ -99,8 +99,7 @@ def check_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:
     except AttributeError:
         raise APIUsageError(
             f"set_params: environment {group.current} ({name}) offers none. A Python environment "
-            "offers it by a method set_params(**params); the contract of C environments has no "
-            "such function yet."
+            "offers it by a method set_params(**params)."
         ) from None
     kinds = {parameter.kind for parameter in signature.parameters.values()}
     unknown = [name for name in params if name not in signature.parameters]
@@ -116,6 +115,8 @@ def check_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:
             f"set_params: environment {group.current} ({name}): {error}; its signature is "
             f"set_params{signature}."
         ) from None
+    if hasattr(inner, "check_params"):  # values that the environment itself can judge
+        inner.check_params(**params)
 
 
 def set_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:

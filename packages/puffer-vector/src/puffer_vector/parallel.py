@@ -274,8 +274,7 @@ class Parallel(VecEnv):
         """Start a worker whose first answer takes the place of the one that is missing."""
         self._end(index)
         span, envs = self._rows([index]), self._spans[index]
-        fields = self._facts.layout(span.stop - span.start)
-        fill(rows(self._buffers, span.start, span.stop), fields)
+        fill(rows(self._buffers, span.start, span.stop), self._facts.layout(len(envs)))
         seeds = self._restarts.seeds(index, self._streams[envs.start : envs.stop])
         self._replaced.add(index)
         self._begin(index, seeds, self._dumps(self._calls_again(envs)))
