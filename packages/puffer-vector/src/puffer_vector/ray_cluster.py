@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from puffer_core.errors import APIUsageError
 
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 START_TIMEOUT = 30.0  # seconds, if the user gives none
+KNOCK_TIMEOUT = 10.0  # seconds
 
 _users = 0  # vectorizers on a runtime that `connect` began
 
@@ -39,12 +41,13 @@ def connect(address: str | None) -> bool:
         _users = 0  # whoever shut it down, it is gone
         address = address or os.environ.get("RAY_ADDRESS")
         try:
-            if address:
+            if address and address != "local":
+                _knock(address)
                 ray.init(address=address)
             else:
                 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # unless asked for
                 ray.init(address="local", include_dashboard=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # ConnectionError is an OSError
             raise APIUsageError(f"Ray at {address or 'this machine'}: {error}") from error
     _users += 1
     return True
@@ -56,6 +59,13 @@ def disconnect() -> None:
     _users = max(0, _users - 1)
     if not _users and ray.is_initialized():
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Fail if nobody listens at `host:port`, for which Ray itself waits many minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdecimal() and "://" not in address:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_TIMEOUT).close()
 
 
 def _check_address(address: str | None) -> None:
