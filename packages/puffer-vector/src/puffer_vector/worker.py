@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing import connection, parent_process
 from typing import Any, TypeAlias
 
@@ -83,7 +83,8 @@ def run_worker(
         group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
-        _send_infos(pipe, group, [] if again is None else _restart(group, first_env, again, seeds))
+        infos = [] if again is None else begin_again(group, first_env, again, seeds)
+        _send_infos(pipe, group, infos)
         while True:
             command, argument = pipe.recv()
             if command == "close":
@@ -105,7 +106,8 @@ def run_worker(
             group.close()
 
 
-def _restart(group: EnvGroup, first_env: int, again: bytes, seeds: list[int]) -> list[Any]:
+def begin_again(group: EnvGroup, first_env: int, again: bytes, seeds: Sequence[int]) -> list[Info]:
+    """Run pickled calls and a reset on environments that replace others; return its infos."""
     for env_ids, call in pickle.loads(again):
         run(group, first_env, env_ids, call)
     infos: list[Any] = group.reset(seeds)
