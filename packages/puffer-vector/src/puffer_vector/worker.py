@@ -83,7 +83,7 @@ def run_worker(
         group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
-        infos = [] if again is None else begin_again(group, first_env, again, seeds)
+        infos: list[Any] = [] if again is None else begin_again(group, first_env, again, seeds)
         _send_infos(pipe, group, infos)
         while True:
             command, argument = pipe.recv()
