@@ -113,7 +113,7 @@ class OceanEnvironment:
         for name, argument in declared.items():
             value = _typed(raw.get(name, argument.default), argument.type)
             try:
-                values[name] = argument.type(argument.check(value))
+                values[name] = argument.check(value)
             except APIUsageError as error:
                 raise APIUsageError(f"env.{error} ({origins[name]})") from error
         return values
@@ -122,9 +122,8 @@ class OceanEnvironment:
         from puffer_ocean import load
         from puffer_ocean.arguments import Argument
 
-        copies = Argument(
-            "num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one"
-        )
+        about = "copies that step as one"
+        copies = Argument("num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, about)
         return {"num_envs": copies, **load(self.name).arguments}
 
     def meanings(self) -> dict[str, str]:
