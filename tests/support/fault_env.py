@@ -106,10 +106,13 @@ def start(backend, fault, where, delay=0.0, **kwargs):
 
 
 def main(context, fault, ending):
-    vecenv = start("Multiprocessing", fault, "step", 0.1, num_workers=2, context=context)
+    endless = fault in ("hang", "stuck")  # under way when the program ends; others come later
+    delay = 0 if endless else 0.1
+    vecenv = start("Multiprocessing", fault, "step", delay, num_workers=2, context=context)
     vecenv.reset()
     vecenv.step([0] * 4)
     vecenv.send([0] * 4)  # the step that fails
+    time.sleep(0.5 if endless else 0)
     print(*(worker.process.pid for worker in vecenv._workers), flush=True)
     if ending == "raise":
         raise RuntimeError("the end of the program")
