@@ -3,10 +3,12 @@
 from puffer_ocean import load
 
 # Values in place of the ends of a range, where these cost too much time: environment -> argument.
-SAMPLES = {}
+SAMPLES = {
+    "benchmark": {"compute": [0, 50], "bytes": [1, 4096], "steps": [1, 300]},
+}
 
 # Environments without chance: every seed gives the same episodes.
-NO_CHANCE = set()
+NO_CHANCE = {"chain_mdp", "password", "stochastic"}
 
 
 def values(name, argument):

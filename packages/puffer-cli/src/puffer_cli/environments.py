@@ -71,6 +71,18 @@ def find(name: str) -> Environment:
     return OceanEnvironment(name)
 
 
+def own_keys(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment's keys of a command line that takes no others, without `env.`.
+
+    Raises:
+        APIUsageError: another key.
+    """
+    for key in values:
+        if not key.startswith("env."):
+            raise APIUsageError(f"puffer {command} takes no {key}, only keys of the environment.")
+    return {key.removeprefix("env."): value for key, value in values.items()}
+
+
 class OceanEnvironment:
     """A C environment of puffer-ocean; its arguments are declared in C."""
 

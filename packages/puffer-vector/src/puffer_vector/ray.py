@@ -39,7 +39,7 @@ class Ray(Parallel):
 
     The contract is that of `Multiprocessing`, with the same bytes. What actors answer is copied
     into buffers of this process: `zero_copy` only says whether batches are fixed blocks. A step
-    costs one call per actor, about a millisecond, so an actor should have much to do in it.
+    costs one call per actor, a millisecond or two, so an actor should have much to do in it.
 
     A program that is connected to Ray already stays so. Else it is connected here and disconnected
     by the last `close`. An actor that raises, dies with its process or node, or is late

@@ -1,4 +1,4 @@
-"""EnvActor: a group of environments that obeys the methods calls of one Ray actor."""
+"""EnvActor: a group of environments inside a Ray actor."""
 
 from __future__ import annotations
 

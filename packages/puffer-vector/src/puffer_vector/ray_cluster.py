@@ -104,10 +104,10 @@ class Demand(NamedTuple):
         Raises:
             APIUsageError: Says what was asked and what there is.
         """
-        total = ray.cluster_resources()
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        fits_one = any(_fits(self.each, 1, node) for node in nodes)
-        if self.timeout is None and not (fits_one and _fits(self.each, self.workers, total)):
+        counts = [_count(self.each, node["Resources"]) for node in ray.nodes() if node["Alive"]]
+        strict = {"STRICT_PACK": max(counts), "STRICT_SPREAD": sum(count > 0 for count in counts)}
+        room = strict.get(self.strategy) if isinstance(self.strategy, str) else None
+        if self.timeout is None and self.workers > (sum(counts) if room is None else room):
             raise APIUsageError(self.shortage())
 
     def shortage(self) -> str:
@@ -161,9 +161,11 @@ def release(group: Any) -> None:
 
 def free_workers(each: Mapping[str, float]) -> int:
     """Return how many workers fit what the cluster has free."""
-    free = ray.available_resources()
-    return int(min(free.get(name, 0) // amount for name, amount in each.items()))
+    whole = sum(_count(each, node["Resources"]) for node in ray.nodes() if node["Alive"])
+    return min(whole, _count(each, ray.available_resources()))
 
 
-def _fits(each: Mapping[str, float], times: int, have: Mapping[str, float]) -> bool:
-    return all(times * amount <= have.get(name, 0) + 1e-6 for name, amount in each.items())
+def _count(each: Mapping[str, float], have: Mapping[str, float]) -> int:
+    """How often `each` fits; without any demand, as often as there are CPUs."""
+    demand = each or {"CPU": 1.0}
+    return min(int((have.get(name, 0) + 1e-6) / amount) for name, amount in demand.items())

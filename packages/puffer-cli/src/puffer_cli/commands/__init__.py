@@ -6,4 +6,4 @@ A module has `HELP` (one line), `add_arguments(parser)` and `run(options, values
 `puffer --help`: heavy modules are imported in `run`.
 """
 
-NAMES = ("train", "eval", "check", "envs", "config", "inspect", "doctor", "plan", "run")
+NAMES = ("train", "eval", "check", "envs", "config", "inspect", "doctor", "plan", "run", "autotune")
