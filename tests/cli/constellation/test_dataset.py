@@ -225,7 +225,7 @@ def test_front_of_the_picture_equals_a_reference(runs):
         (["--png", "a.png", "--x", "uptime", "--y", "env"], "holds words"),
         (["--png", "a.png", "--export", "b", "--x", "a", "--y", "b"], "not both"),
         (["--export", "d", "--port", "1"], "of the server"),
-        (["--train.gamma", "1"], "takes no train.gamma"),
+        (["--train.gamma", "1"], "takes no --train.gamma"),
         (["nowhere"], "no file or folder"),
     ],
 )
