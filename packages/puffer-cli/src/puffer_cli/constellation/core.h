@@ -22,7 +22,8 @@ void core_histograms(const uint8_t *bins, uint32_t stride, uint32_t n, const uin
                      uint32_t m, const uint8_t *own, const uint8_t *fails, const uint8_t *which,
                      uint32_t *counts);
 
-/* Bins of 64 equal widths from low to high; what lies outside counts to the nearest. */
+/* Bins of 64 equal widths from low to high, floor((value - low) * (64 / (high - low))) in double;
+ * what lies outside counts to the nearest. */
 void core_bins(const float *values, uint32_t n, double low, double high, uint8_t *bins);
 
 /* Counts of pairs of 32 levels (two bins each) of the rows that pass and miss neither. */
