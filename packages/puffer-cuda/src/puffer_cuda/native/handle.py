@@ -94,9 +94,10 @@ class Handle:
             config.action_dims = math.prod(space.shape)
             config.action_low, config.action_high = float(space.low.min()), float(space.high.max())
         else:
-            heads = space.nvec if isinstance(space, gymnasium.spaces.MultiDiscrete) else [space.n]
+            choices: Any = getattr(space, "nvec", None)  # MultiDiscrete, else Discrete
+            heads = [int(n) for n in ([space.n] if choices is None else choices)]  # type: ignore[attr-defined]
             config.num_heads = len(heads)
-            config.head_sizes[0 : len(heads)] = [int(n) for n in heads]
+            config.head_sizes[0 : len(heads)] = heads
 
     def _views(self) -> dict[str, Tensor]:
         tensors, entry = {}, self._ffi.new("puffer_native_tensor *")

@@ -96,19 +96,20 @@ class NativePuffeRL:
             return torch.optim.AdamW(parameters, c.learning_rate)
         return Muon(parameters, c.learning_rate)
 
-    def _optimizer_state(self) -> dict[nn.Parameter, dict[str, Tensor]]:
+    def _optimizer_state(self) -> dict[Tensor, dict[str, Tensor]]:
         """The state of every parameter as Torch's optimizer names it; views, but for the step."""
-        tensors, state = self.handle.tensors, {}
+        tensors = self.handle.tensors
+        state: dict[Tensor, dict[str, Tensor]] = {}
         muon = self.config.optimizer == "muon"
         mean, square = ("mean", "square") if muon else ("exp_avg", "exp_avg_sq")
-        step = tensors["adamw_steps"][0].clone()
+        step_dtype = torch.int64 if muon else torch.float32
         for name, parameter in self.policy.named_parameters():
             momentum = tensors[f"momentum/{name}"]
             if muon and parameter.dim() >= 2:
                 state[parameter] = {"momentum": momentum}
             else:
                 state[parameter] = {
-                    "step": step if muon else step.float(),
+                    "step": tensors["adamw_steps"][0].to(step_dtype, copy=True),
                     mean: momentum,
                     square: tensors[f"square/{name}"],
                 }
@@ -125,7 +126,8 @@ class NativePuffeRL:
         for name in flags & tensors.keys():
             tensors[name] = tensors[name].view(torch.bool)
         shape = self.vecenv.single_observation_space.shape
-        tensors["observations"] = tensors["observations"].unflatten(-1, shape or (1,))
+        observations = tensors["observations"]
+        tensors["observations"] = observations.view(*observations.shape[:2], *shape)
         return SimpleNamespace(**tensors)
 
     @property
@@ -285,7 +287,8 @@ class NativePuffeRL:
 def _policy_config(policy: Policy) -> PolicyConfig:
     network: Any = policy.network
     encoder: Any = policy.encoder
-    name = "mlp" if isinstance(network, MLP) else "mingru"
     return PolicyConfig(
-        network=name, hidden_size=encoder.linear.out_features, num_layers=len(network.layers)
+        network="mlp" if isinstance(network, MLP) else "mingru",
+        hidden_size=encoder.linear.out_features,
+        num_layers=len(network.layers),
     )
