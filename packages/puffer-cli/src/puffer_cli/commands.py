@@ -62,6 +62,8 @@ def _unknown(argument: str, options: argparse.Namespace) -> str:
 def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     changed: list[str] = []
     checkpoint = None
+    if options.slowly:
+        values = {**values, "train.backend": "torch"}
     if options.resume is None:
         config = load_config(options.env, values, options.config)
     else:

@@ -61,6 +61,9 @@ def make_parser() -> Parser:
     train.add_argument("--run-dir", metavar="DIR", help="folder of run folders (default: runs)")
 
     train.add_argument(
+        "--slowly", action="store_true", help="on torch: the same as --train.backend torch"
+    )
+    train.add_argument(
         "--resume",
         metavar="WHICH",
         help="go on with a run: latest, or the folder of a run or checkpoint",

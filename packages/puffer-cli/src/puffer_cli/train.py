@@ -17,12 +17,13 @@ from puffer_cli.evaluate import MAX_STEPS, evaluation_seed, run_episodes
 from puffer_cli.report import summarize
 from puffer_cli.run import Run
 from puffer_cli.vectorize import evaluation_config, make_vecenv, plan_vec
+from puffer_cuda import backend
 from puffer_cuda.plan import plan
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from puffer_cuda.pufferl import PuffeRL
+    from puffer_cuda.backend import Trainer
     from puffer_vector.base import VecEnv
 
 
@@ -65,11 +66,12 @@ def train(
     agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
     for line in plan(config.train, agents).lines():  # before torch: what is impossible fails now
         dashboard.print(line)
+    in_c = vecenv is not None or plan_vec(config).backend == "PufferEnv"
+    chosen, reason = backend.choose(config.train, config.policy, in_c)
     dashboard.status("loading torch")
     import torch
 
     from puffer_cuda.policy import make_policy
-    from puffer_cuda.pufferl import PuffeRL
 
     dashboard.status(f"creating {config.train.env}")
     vecenv = vecenv or make_vecenv(config)
@@ -77,7 +79,8 @@ def train(
         if policy is None:
             torch.manual_seed(config.train.seed)
             policy = make_policy(config.policy, vecenv)
-        trainer = PuffeRL(config.train, vecenv, policy)
+        trainer, objection = backend.make_trainer(chosen, config.train, vecenv, policy)
+        dashboard.print(f"backend: {trainer.backend}. {objection or reason}".rstrip(". "))
         run = _go_on(trainer, config, resume, dashboard) if resume else Run(config)
         try:
             seconds = _loop(trainer, run, dashboard)
@@ -97,6 +100,7 @@ def train(
     return {
         "env": config.train.env,
         "run": str(run.folder),
+        "backend": trainer.backend,
         "steps": trainer.global_step,
         "seconds": seconds,
         "steps_per_second": trainer.global_step / seconds,
@@ -104,7 +108,7 @@ def train(
     }
 
 
-def _go_on(trainer: PuffeRL, config: Config, checkpoint: Path, dashboard: Dashboard) -> Run:
+def _go_on(trainer: Trainer, config: Config, checkpoint: Path, dashboard: Dashboard) -> Run:
     """Put the trainer where the checkpoint was written."""
     missing = trainer.load_checkpoint(checkpoint)
     folder = run_folder(checkpoint)
@@ -114,7 +118,7 @@ def _go_on(trainer: PuffeRL, config: Config, checkpoint: Path, dashboard: Dashbo
     return Run(config, folder, trainer.global_step)
 
 
-def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:
+def _loop(trainer: Trainer, run: Run, dashboard: Dashboard) -> float:
     """Train to the end and return the seconds it took."""
     c = trainer.config
     dashboard.begin(

@@ -39,6 +39,7 @@ class PuffeRL:
     reaches `total_epochs`, then `close()`.
 
     Attributes:
+        backend: "torch".
         epoch: updates so far.
         global_step: agent steps so far.
         skipped_updates, skipped_in_a_row: updates that were not finite.
@@ -46,6 +47,8 @@ class PuffeRL:
         model_size: number of parameters.
         logs: what the last `train()` returned.
     """
+
+    backend = "torch"
 
     def __init__(
         self, config: TrainConfig | Mapping[str, Any], vecenv: Any, policy: nn.Module

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda import checkpoint
 from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.device import limit_threads
 from puffer_cuda.muon import Muon
 from puffer_cuda.native.handle import FIGURES, Handle
 from puffer_cuda.native.support import unsupported_objects
@@ -38,8 +39,11 @@ class NativePuffeRL:
     Given the seed, results do not depend on the number of threads.
 
     Attributes:
+        backend: "native".
         rollout: the last rollout as tensors, named as in `puffer_cuda.rollout.Rollout`.
     """
+
+    backend = "native"
 
     def __init__(
         self, config: TrainConfig | Mapping[str, Any], vecenv: Any, policy: nn.Module
@@ -69,8 +73,8 @@ class NativePuffeRL:
         self.statistics = EpisodeStatistics()
         vecenv.async_reset(c.seed)
         vecenv.recv()
-        threads = c.threads or available_cpus()
-        env = vecenv.driver_env
+        limit_threads(c.threads)  # of torch, for evaluation
+        env, threads = vecenv.driver_env, c.threads or available_cpus()
         self.handle = Handle(c, _policy_config(policy), self.plan, env, threads)
         self._log_fields = ("episode_return", "episode_length", *env.log_fields)
         self._adopt_parameters()
