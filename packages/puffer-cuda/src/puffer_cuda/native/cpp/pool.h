@@ -2,7 +2,6 @@
 // be.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -65,50 +64,46 @@ class Pool {
         return 1 + (int)workers.size();
     }
 
-    // Run task(index, thread) for every index in [0, count) and wait; a thread that waits sleeps.
-    // Throws what the first failing task threw, after all others have ended.
+    // Run task(index, thread) for every index in [0, count) and wait; a thread that waits sleeps. A
+    // thread that wakes late finds nothing to do and keeps nobody waiting. Throws what the first
+    // failing task threw, after all others have ended.
     void run(int count, const std::function<void(int, int)> &task) {
-        {
-            const std::lock_guard<std::mutex> lock(mutex);
-            job = &task;
-            tasks = count;
-            next = 0;
-            busy = (int)workers.size();
-            failure = nullptr;
-            round++;
-        }
-        wake.notify_all();
-        take(0);
         std::unique_lock<std::mutex> lock(mutex);
-        done.wait(lock, [this] { return busy == 0; });
-        job = nullptr;
+        job = &task;
+        next = 0;
+        tasks = unfinished = count;
+        failure = nullptr;
+        if (count > 1) wake.notify_all();
+        take(0, lock);
+        done.wait(lock, [this] { return unfinished == 0; });
         if (failure) std::rethrow_exception(failure);
     }
 
    private:
-    void take(int thread) {
+    // Tasks are taken under the lock: each lasts a thousand times as long as that.
+    void take(int thread, std::unique_lock<std::mutex> &lock) {
         const FlushDenormals flush;
-        for (int index = next++; index < tasks; index = next++) {
+        while (next < tasks) {
+            const int index = next++;
+            const std::function<void(int, int)> &task = *job;
+            lock.unlock();
+            std::exception_ptr thrown;
             try {
-                (*job)(index, thread);
+                task(index, thread);
             } catch (...) {
-                const std::lock_guard<std::mutex> lock(mutex);
-                if (!failure) failure = std::current_exception();
+                thrown = std::current_exception();
             }
+            lock.lock();
+            if (thrown && !failure) failure = thrown;
+            if (--unfinished == 0) done.notify_one();
         }
     }
 
     void work(int thread) {
-        uint64_t seen = 0;
         std::unique_lock<std::mutex> lock(mutex);
-        for (;;) {
-            wake.wait(lock, [&] { return closing || round != seen; });
-            if (closing) return;
-            seen = round;
-            lock.unlock();
-            take(thread);
-            lock.lock();
-            if (--busy == 0) done.notify_one();
+        while (!closing) {
+            take(thread, lock);
+            wake.wait(lock, [this] { return closing || next < tasks; });
         }
     }
 
@@ -116,9 +111,7 @@ class Pool {
     std::mutex mutex;
     std::condition_variable wake, done;
     const std::function<void(int, int)> *job = nullptr;
-    std::atomic<int> next{0};
-    int tasks = 0, busy = 0;
-    uint64_t round = 0;
+    int next = 0, tasks = 0, unfinished = 0;
     bool closing = false;
     std::exception_ptr failure;
 };
