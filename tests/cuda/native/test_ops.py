@@ -61,6 +61,21 @@ def sigmoid(x):
     return scipy.special.expit(double(x))
 
 
+def differences(function, *arrays, step=1e-5):
+    """Gradients of a scalar function of float64 arrays by central differences."""
+    arrays = [double(array).copy() for array in arrays]
+    gradients = [np.zeros(array.shape) for array in arrays]
+    for array, gradient in zip(arrays, gradients, strict=True):
+        for index in np.ndindex(array.shape):
+            value = array[index]
+            array[index] = value + step
+            above = function(*arrays)
+            array[index] = value - step
+            gradient[index] = (above - function(*arrays)) / (2 * step)
+            array[index] = value
+    return gradients
+
+
 # --- mathematics ---
 
 
@@ -200,16 +215,7 @@ def mingru_backward(call):
         def loss(gates, x, starts=starts, initial=initial, dy=dy):
             return (reference_mingru(gates, x, starts, initial)[-1] * double(dy)).sum()
 
-        d_gates, d_x = np.zeros(gates.shape), np.zeros(x.shape)
-        for target, gradient in ((gates, d_gates), (x, d_x)):
-            for index in np.ndindex(target.shape):
-                step = np.zeros(target.shape)
-                step[index] = 1e-5
-                with_step = [
-                    loss(*(double(a) + s * step * (a is target) for a in (gates, x)))
-                    for s in (1, -1)
-                ]
-                gradient[index] = (with_step[0] - with_step[1]) / 2e-5
+        d_gates, d_x = differences(loss, gates, x)
         states, y = call.empty(segments, time, n), call.empty(segments, time, n)
         call.ops.mingru_forward(segments, time, n, gates, x, starts, n, initial, states, y)
         dx, carry = call.empty(segments, time, n), call.empty(segments, n)
@@ -410,7 +416,7 @@ def ppo_loss(call):
                 "sizes": sizes,
                 "dims": dims,
                 "actions": actions,
-                "chosen": call.array(call.random.integers(0, segments, count)),
+                "chosen": call.array(call.random.permutation(segments)[:count]),
                 "weights": call.array(call.random.random(count).astype(np.float32)),
                 "values": call.normal(segments, time + 1),
                 "advantages": call.normal(segments, time),
@@ -420,6 +426,9 @@ def ppo_loss(call):
                 "settings": call.array(np.array([0.3, 2.0, 0.4, 0.05], np.float32)),
             }
             at = (x["chosen"][:, None] * time + np.arange(time)).reshape(-1)
+            if dims:  # near the mean, whatever the deviation
+                noise = actions[at] * np.exp(log_std.clip(-5, 2))
+                actions[at] = decoded[:, :dims] + noise
             log_prob, _ = reference_judge(
                 decoded, sizes, dims, log_std, None if allowed is None else allowed[at],
                 actions[at],
@@ -428,18 +437,10 @@ def ppo_loss(call):
             old[at] = log_prob
             x["log_probs"] = call.array((old + call.random.normal(0, 0.3, old.shape)).astype("f4"))
             _, terms, ratio = reference_loss(double(decoded), log_std, x)
-            gradient, d_log_std = np.zeros(decoded.shape), np.zeros(dims)
-            for target, into in ((decoded, gradient), (log_std, d_log_std)):
-                for index in np.ndindex(target.shape):
-                    step = np.zeros(target.shape)
-                    step[index] = 1e-6
-                    plus, minus = (
-                        reference_loss(
-                            *(double(a) + s * step * (a is target) for a in (decoded, log_std)), x
-                        )[0]
-                        for s in (1, -1)
-                    )
-                    into[index] = (plus - minus) / 2e-6
+            gradient, d_log_std = differences(
+                lambda decoded, log_std, x=x: reference_loss(decoded, log_std, x)[0],
+                *(decoded, log_std), step=1e-6,
+            )  # fmt: skip
             got_d_log_std, got_ratio = call.empty(rows, dims), call.empty(rows)
             got_terms, sums = call.empty(rows, 6), call.zeros(2, 6, dtype=np.float64)
             call.ops.ppo_loss(
