@@ -48,3 +48,18 @@ def test_breakout_and_its_evaluation(tmp_path):
     evaluated = puffer("eval", "breakout", *arguments, cwd=tmp_path)["stats"]
     error = (trained["score_se"] ** 2 + evaluated["score_se"] ** 2) ** 0.5
     assert abs(evaluated["score"] - trained["score"]) <= 3 * error + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "perf"),  # of measured runs: 1.0, 1.0, 0.95, 1.0, 0.99, 0.95; random below 0.17
+    [
+        ("bandit", 0.9),
+        ("password", 0.9),
+        ("stochastic", 0.8),
+        ("chain_mdp", 0.9),
+        ("benchmark", 0.9),
+        ("pendulum", 0.8),
+    ],
+)
+def test_shipped_environments(tmp_path, name, perf):
+    assert puffer("train", name, cwd=tmp_path)["stats"]["perf"] >= perf

@@ -160,7 +160,7 @@ def test_mistakes_end_with_2_and_without_torch(arguments, message):
         (["train", "squared", "extra"], "unexpected argument 'extra'"),
         (["train", "squared", "--vec.num-envs=3", "--vec.num-workers=2"], "nearest: 2 or 4"),
         (["train", "squared", "--config", "/no.ini"], "/no.ini"),
-        (["envs", "--train.seed", "1"], "takes no train.seed"),
+        (["envs", "--train.seed", "1"], "takes no --train.seed"),
     ],
 )
 def test_more_mistakes(capsys, arguments, message):

@@ -9,7 +9,7 @@ from puffer_ocean import OceanEnv
 TEAM = r"""
 #include "puffer_env.h"
 enum { LENGTH };
-static const puffer_arg ARGS[] = {{"length", PUFFER_INT, 4, 1, 100, "steps of an episode"}};
+static const puffer_arg ARGS[] = {PUFFER_INT("length", 4, 1, 100, "steps of an episode")};
 static const char *const LOG_FIELDS[] = {"last", "agent"};
 typedef struct { int32_t tick; } State;
 static const char *describe(const double *args, puffer_spec *spec) {
@@ -23,7 +23,6 @@ static const char *describe(const double *args, puffer_spec *spec) {
     spec->head_sizes[1] = 4;
     return NULL;
 }
-static void init(puffer_env *env, State *s) { (void)env; s->tick = -1; }
 static void observe(puffer_env *env, State *s) {
     int16_t *obs = env->observations;
     const int32_t *actions = env->actions;
@@ -48,7 +47,6 @@ static void step(puffer_env *env, State *s) {
 static void render(const puffer_env *env, const State *s, float *out) {
     (void)env; (void)s; (void)out;
 }
-static void close(puffer_env *env, State *s) { (void)env; (void)s; }
 #define PUFFER_NAME "team"
 #include "puffer_harness.h"
 """

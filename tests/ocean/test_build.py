@@ -1,5 +1,8 @@
 """The builder: no compiler, errors in a source, unknown names."""
 
+import shutil
+import subprocess
+
 import pytest
 
 from puffer_ocean import __main__, build
@@ -110,3 +113,14 @@ def test_the_sources_compile_without_a_warning(tmp_path, monkeypatch):
     for name in build.names():
         build.compile_library(build.source(name), tmp_path / f"{name}.so")
         assert (tmp_path / f"{name}.so").stat().st_size
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("name", build.names())
+def test_the_sources_are_cpp_as_well(name, tmp_path):
+    """A build for the GPU compiles them as C++, with a harness of its own."""
+    (tmp_path / "puffer_harness.h").touch()
+    command = ["c++", "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-pedantic"]
+    command += ["-Werror", f"-I{tmp_path}", f"-I{build.INCLUDE}", str(build.source(name))]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

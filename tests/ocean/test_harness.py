@@ -263,9 +263,10 @@ int main(void) {
     int32_t action = 0;
     float reward;
     bool terminal, truncation, mask;
-    puffer_buffers b = {obs, last, &action, &reward, &terminal, &truncation, &mask, logs};
+    puffer_buffers b = {obs, last, &action, &reward, &terminal, &truncation, &mask, NULL, logs};
+    const char *texts[] = {NULL};
     puffer_vec *vec;
-    puffer_create(1, args, &b, 0, &vec);
+    puffer_create(1, args, texts, &b, 0, &vec);
     puffer_reset(vec, 0, 1);
     vec->lengths[0] = INT32_MAX;   /* as if it had run so long already */
     vec->returns[0] = 0x1p53 - 8;  /* beyond what a float can add 1 to */

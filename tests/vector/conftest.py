@@ -8,6 +8,7 @@ import time
 
 import cloudpickle
 import gymnasium
+import local_ray
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -97,3 +98,17 @@ def no_process_is_left():
         process.terminate()
         process.join()
     assert left == []
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A real Ray cluster of two nodes on this machine."""
+    pytest.importorskip("ray", reason="Ray is not installed: uv sync --group ray")
+    with local_ray.cluster() as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def no_actor_is_left():
+    yield
+    assert local_ray.wait_until(lambda: not local_ray.actors()), local_ray.actors()

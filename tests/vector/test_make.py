@@ -1,14 +1,12 @@
 """Seeds, creators, and the plan of workers."""
 
-import os
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from puffer_core import PufferEnv
 from puffer_vector import Multiprocessing, Native, Serial, make
-from puffer_vector.plan import plan_workers
+from puffer_vector.plan import available_cpus, plan_workers
 
 
 def seeds_of(vecenv):
@@ -90,7 +88,6 @@ def test_the_plan_always_divides(num_envs, data):
     assert batch % each == 0
     assert num_envs % batch == 0
     # As many as there are CPUs for, unless batches of whole workers need more.
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    more = [n for n in divisors if workers < n <= cpus and batch % (num_envs // n) == 0]
+    more = [n for n in divisors if workers < n <= available_cpus() and batch % (num_envs // n) == 0]
     assert not more
     assert plan_workers(num_envs, workers, batch_size, True) == (workers, batch)

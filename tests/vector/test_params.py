@@ -209,3 +209,23 @@ def test_a_worker_that_dies_in_the_call(workers):
         workers.set_params(2, pay=-1)
     with pytest.raises(APIUsageError, match="exited with code 3"):
         workers.set_params(0, pay=1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_c_environments_take_params_at_their_next_reset(backend):
+    ocean = pytest.importorskip("puffer_ocean")
+    arguments = {"num_envs": 2, "max_steps": 4}
+    vecenv = make(ocean.env_creator("cartpole"), env_kwargs=arguments, **backend)
+    vecenv.reset(seed=1)
+    vecenv.set_params(0, max_steps=2)  # of the first OceanEnv, both copies
+    lengths = {}
+    for t in range(8):
+        infos = vecenv.step(np.full(vecenv.num_agents, t % 2))[-1]
+        for info in infos:
+            for agent, length in zip(info["agent_id"], info["episode_length"], strict=True):
+                lengths.setdefault(int(agent), []).append(int(length))
+    for agent in range(vecenv.num_agents):
+        assert lengths[agent] == ([4, 2, 2] if agent < 2 else [4, 4])
+    with pytest.raises(APIUsageError, match="cartpole has no argument 'max_step'; did you mean"):
+        vecenv.set_params(max_step=3)
+    vecenv.close()

@@ -1,12 +1,15 @@
 """The README's programs run as they stand, but for the length of the training."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 README = Path(__file__).parents[2] / "packages" / "puffer-vector" / "README.md"
-FIRST, SB3, LOOP = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+FIRST, CLUSTER, SB3, LOOP, RLLIB = BLOCKS
 
 
 def test_the_first_program():
@@ -37,3 +40,25 @@ def test_the_loop_of_your_own():
     returns = names["returns"]
     assert sum(returns[:50]) / 50 < 30  # a random policy has 22
     assert sum(returns[-50:]) / 50 > 35
+
+
+def test_the_cluster(cluster):
+    names = {}
+    exec(FIRST, names)
+    names["vecenv"].close()
+    exec(CLUSTER.replace("head:6379", cluster.address), names)
+    assert names["vecenv"].reset()[0].shape == (64, 4)
+    names["vecenv"].close()
+
+
+@pytest.mark.slow
+def test_rllib():
+    for package in ("ray", "dm-tree", "torch"):
+        pytest.importorskip(package.removeprefix("dm-"), reason="uv sync --group ray")
+    assert len(RLLIB.splitlines()) < 40
+    assert "range(10)" in RLLIB
+    program = [sys.executable, "-c", RLLIB.replace("range(10)", "range(5)")]
+    result = subprocess.run(program, capture_output=True, text=True, timeout=600)
+    returns = [float(line) for line in re.findall(r"mean return: (.*)", result.stdout)]
+    assert len(returns) == 5, result.stderr
+    assert returns[-1] > returns[0] + 15  # a random policy has 22

@@ -1,9 +1,14 @@
+import sys
+
+import cloudpickle
 import gymnasium
 import numpy as np
 import pytest
 
 from puffer_core import APIUsageError, GymnasiumPufferEnv, PufferEnv
 from puffer_vector import Multiprocessing, Native, Serial, make
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it by name
 
 
 class Walk(PufferEnv):
@@ -55,30 +60,72 @@ def play(vecenv, steps, seed):
     return seen
 
 
-@pytest.mark.parametrize(("backend", "num_envs"), [(Serial, 3), (Native, 1)])
-def test_a_restored_vectorizer_goes_on_byte_for_byte(backend, num_envs):
-    vecenv = make(Walk, backend=backend, num_envs=num_envs, seed=1)
+HOW = [
+    (Serial, 4, {}),
+    (Native, 1, {}),
+    (Multiprocessing, 4, {"num_workers": 2}),
+    (Multiprocessing, 4, {"num_workers": 4}),
+]
+
+
+@pytest.mark.parametrize(("backend", "num_envs", "kwargs"), HOW)
+def test_a_restored_vectorizer_goes_on_byte_for_byte(backend, num_envs, kwargs):
+    vecenv = make(Walk, backend=backend, num_envs=num_envs, seed=1, **kwargs)
     vecenv.reset()
     play(vecenv, 50, seed=0)
     state = vecenv.get_state()
     expected = play(vecenv, 100, seed=1)
-    other = make(Walk, backend=backend, num_envs=num_envs, seed=77)
+    vecenv.close()
+    other = make(Walk, backend=backend, num_envs=num_envs, seed=77, **kwargs)
     other.set_state(state)
     other.recv()
     assert play(other, 100, seed=1) == expected  # statistics of running episodes included
+    other.set_state(state)  # also in the middle, with a batch received
+    other.recv()
+    other.send([0] * other.num_agents)
+    other.set_state(state)  # and with one in flight
+    other.recv()
+    assert play(other, 100, seed=1) == expected
+    other.close()
+
+
+def test_the_state_of_one_backend_fits_the_others():
+    serial = make(Walk, backend=Serial, num_envs=4, seed=1)
+    serial.reset()
+    play(serial, 50, seed=0)
+    state = serial.get_state()
+    rewards = [serial.step([1] * 8)[1].copy() for _ in range(20)]
+    for how in ({"batch_size": 2}, {"batch_size": 2, "zero_copy": False}):
+        vecenv = make(Walk, backend=Multiprocessing, num_envs=4, num_workers=2, **how)
+        vecenv.set_state(state)
+        for expected in (np.zeros(8), *rewards):
+            for _ in range(2):
+                *_, ids, _ = received = vecenv.recv()
+                if expected.any():
+                    np.testing.assert_array_equal(received[1], expected[ids])
+            for _ in range(2):
+                vecenv.send([1] * 4)
+        vecenv.close()
 
 
 def test_what_cannot_be_saved_says_so():
     def creator(buf=None, seed=0):
         return GymnasiumPufferEnv(gymnasium.make("CartPole-v1"), buf=buf, seed=seed)
 
-    with pytest.raises(APIUsageError, match=r"GymnasiumPufferEnv has no get_state\(\)"):
-        make(creator, backend=Serial).get_state()
-    vecenv = make(creator, backend=Multiprocessing, num_envs=2)
-    try:
-        with pytest.raises(APIUsageError, match="Multiprocessing cannot save"):
+    for backend in (Serial, Multiprocessing):
+        vecenv = make(creator, backend=backend, num_envs=2)
+        with pytest.raises(APIUsageError, match=r"GymnasiumPufferEnv has no get_state\(\)"):
             vecenv.get_state()
-    finally:
+        vecenv.reset()  # still of use
+        vecenv.close()
+
+
+def test_environments_at_work_are_not_asked():
+    for backend in (Serial, Multiprocessing):
+        vecenv = make(Walk, backend=backend, num_envs=2)
+        vecenv.async_reset()
+        with pytest.raises(APIUsageError, match="environment 0 is at work"):
+            vecenv.get_state()
         vecenv.close()
 
 

@@ -18,6 +18,7 @@ from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from puffer_core import PufferEnv
+    from puffer_ocean.arguments import Argument
 
 CONFIG = Path(__file__).parent / "config"
 GYMNASIUM = "gymnasium/"
@@ -48,6 +49,9 @@ class Environment(Protocol):
 
     def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
         """All keyword arguments, checked; `origins` names where each of `raw` came from."""
+
+    def meanings(self) -> dict[str, str]:
+        """What each argument means, as far as the environment says so."""
 
     def creator(self) -> Callable[..., PufferEnv]:
         """The creator that `puffer_vector.make` takes."""
@@ -98,11 +102,7 @@ class OceanEnvironment:
         Raises:
             APIUsageError: unknown name, wrong type, out of range; names the origin.
         """
-        from puffer_ocean import load
-        from puffer_ocean.library import Argument
-
-        copies = Argument("num_envs", int, DEFAULT_COPIES, 1, 2**31 - 1, "copies that step as one")
-        declared = {"num_envs": copies, **load(self.name).arguments}
+        declared = self._declared()
         for name in raw:
             if name not in declared:
                 raise APIUsageError(
@@ -113,10 +113,22 @@ class OceanEnvironment:
         for name, argument in declared.items():
             value = _typed(raw.get(name, argument.default), argument.type)
             try:
-                values[name] = argument.type(argument.check(value))
+                values[name] = argument.check(value)
             except APIUsageError as error:
                 raise APIUsageError(f"env.{error} ({origins[name]})") from error
         return values
+
+    def _declared(self) -> dict[str, Argument]:
+        from puffer_ocean import load
+        from puffer_ocean.arguments import Argument
+
+        about = "copies that step as one"
+        copies = Argument("num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, about)
+        return {"num_envs": copies, **load(self.name).arguments}
+
+    def meanings(self) -> dict[str, str]:
+        """The help texts that the C source declares."""
+        return {name: argument.help for name, argument in self._declared().items()}
 
     def creator(self) -> Callable[..., PufferEnv]:
         """An `OceanEnv` of `num_envs` copies."""
@@ -158,6 +170,10 @@ class GymnasiumEnvironment:
         """Values as Python literals, or texts."""
         del origins  # any name may be right; the environment's constructor decides
         return {key: _literal(value) for key, value in raw.items()}
+
+    def meanings(self) -> dict[str, str]:
+        """None: Gymnasium's constructors do not say."""
+        return {}
 
     def creator(self) -> Callable[..., PufferEnv]:
         """`gymnasium.make` and the emulation around it."""

@@ -28,15 +28,14 @@ def list_environments() -> list[dict[str, Any]]:
             found.append({"name": name, "error": str(error)})
             continue
         copies = {"type": "int", "default": DEFAULT_COPIES, "low": 1, "high": 2**31 - 1}
-        arguments = {"num_envs": {**copies, "help": "copies that step as one"}}
+        arguments: dict[str, Any] = {"num_envs": {**copies, "help": "copies that step as one"}}
         for argument in library.arguments.values():
-            arguments[argument.name] = {
-                "type": argument.type.__name__,
-                "default": argument.default,
-                "low": argument.low,
-                "high": argument.high,
-                "help": argument.help,
-            }
+            entry: dict[str, Any] = {"type": argument.kind, "default": argument.default}
+            if argument.choices:
+                entry["choices"] = list(argument.choices)
+            elif argument.kind in ("int", "float", "bool"):
+                entry |= {"low": argument.low, "high": argument.high}
+            arguments[argument.name] = {**entry, "help": argument.help}
         found.append(
             {
                 "name": name,

@@ -1,10 +1,11 @@
-"""The configuration keys as help text."""
+"""The meaning of the configuration keys, also as help text."""
 
 from __future__ import annotations
 
 import textwrap
 
-from puffer_cli.config import SECTIONS
+from puffer_cli.config import SECTIONS, Config
+from puffer_cli.environments import Environment
 
 INDENT = " " * 30
 
@@ -22,6 +23,15 @@ def describe_keys() -> str:
             lines += _beside(option, wrapped)
     lines += _beside("  --env.KEY", [f"{INDENT}the environment's own arguments: `puffer envs`"])
     return "\n".join(lines) + "\n"
+
+
+def meanings(environment: Environment) -> dict[str, str]:
+    """Dotted key -> what it means, of all sections and of the environment's own arguments."""
+    texts = {"run_dir": Config.model_fields["run_dir"].description or ""}
+    for section, model in SECTIONS.items():
+        for key, field in model.model_fields.items():
+            texts[f"{section}.{key}"] = field.description or ""
+    return texts | {f"env.{key}": text for key, text in environment.meanings().items()}
 
 
 def _beside(option: str, wrapped: list[str]) -> list[str]:

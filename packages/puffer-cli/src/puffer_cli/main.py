@@ -1,4 +1,4 @@
-"""The `puffer` command: train, eval, check, envs. Heavy modules are imported where used."""
+"""The `puffer` command. It only parses; what a command does is in `puffer_cli.commands`."""
 
 from __future__ import annotations
 
@@ -6,41 +6,20 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any
 
-from puffer_cli.command_line import split
+from puffer_cli.command_line import plain_key, split
+from puffer_cli.commands import NAMES
+from puffer_cli.parser import Parser
 
 EXIT_FAILURE, EXIT_USAGE = 1, 2
 EXIT_SIGNAL = 128  # plus the number of the signal, as shells count
 
-ENV_HELP = "an environment: NAME or puffer_NAME (`puffer envs` lists them), or gymnasium/ID"
 
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser without abbreviations, whose help ends with the configuration keys."""
-
-    def __init__(self, keys: bool = False, **keywords: Any) -> None:
-        super().__init__(allow_abbrev=False, **keywords)
-        self._keys = keys
-
-    def format_help(self) -> str:
-        """The usual help, and the keys where the command takes them."""
-        if not self._keys:
-            return super().format_help()
-        from puffer_cli.keys import describe_keys
-
-        return super().format_help() + "\n" + describe_keys()
-
-
-def whole(text: str) -> int:
-    """A whole number from 1e3 or 10_000, as in the configuration."""
-    from pydantic import TypeAdapter
-
-    from puffer_cuda.config import Whole
-
-    number: int = TypeAdapter(Whole).validate_python(text)
-    return number
+def module_of(command: str) -> Any:
+    """The module of a command, by the command's name."""
+    return import_module(f"puffer_cli.commands.{command.replace('-', '_')}")
 
 
 def make_parser() -> Parser:
@@ -49,66 +28,20 @@ def make_parser() -> Parser:
     version = metadata.version("puffer-cli")
     parser.add_argument("--version", action="version", version=f"puffer {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-
-    train = commands.add_parser(
-        "train",
-        help="train a policy and evaluate it",
-        keys=True,
-        usage="puffer train ENV [options]",
-    )
-    train.add_argument("env", metavar="ENV", help=ENV_HELP)
-    train.add_argument("--config", metavar="FILE", help="an ini file over the environment's own")
-    train.add_argument("--run-dir", metavar="DIR", help="folder of run folders (default: runs)")
-
-    train.add_argument(
-        "--slowly", action="store_true", help="on torch: the same as --train.backend torch"
-    )
-    train.add_argument(
-        "--resume",
-        metavar="WHICH",
-        help="go on with a run: latest, or the folder of a run or checkpoint",
-    )
-
-    evaluation = commands.add_parser(
-        "eval", help="evaluate a policy", keys=True, usage="puffer eval ENV [options]"
-    )
-    evaluation.add_argument("env", metavar="ENV", help=ENV_HELP)
-    evaluation.add_argument(
-        "--policy",
-        "--load-model-path",
-        default="random",
-        metavar="WHICH",
-        help="random (default), latest, or the folder of a run or checkpoint",
-    )
-    for name, text in (
-        ("episodes", "how many (default: 128)"),
-        ("seed", "of environments and actions (default: as in the evaluation after training)"),
-        ("max-steps", "leave out longer episodes (default: 100,000)"),
-    ):
-        evaluation.add_argument(f"--{name}", type=whole, metavar="N", help=text)
-    evaluation.add_argument(
-        "--run-dir", metavar="DIR", help="folder of run folders (default: runs)"
-    )
-
-    check = commands.add_parser(
-        "check",
-        help="run an environment with random actions and explain what would not learn",
-        usage="puffer check ENV [options] [--env.KEY VALUE]",
-        epilog="The exit code is 1 if there is an error; warnings and notes leave it 0.",
-    )
-    check.add_argument("env", metavar="ENV", help=ENV_HELP)
-    for name, default, text in (
-        ("steps", 10_000, "random steps (default: 10,000)"),
-        ("seed", 0, "of the environment and the actions (default: 0)"),
-        ("seconds", 60, "stop after this time (default: 60)"),
-    ):
-        check.add_argument(f"--{name}", type=whole, default=default, metavar="N", help=text)
-
-    envs = commands.add_parser("envs", help="list the environments")
-    for command in (train, evaluation, check, envs):
+    for name in NAMES:
+        module = module_of(name)
+        keys = getattr(module, "KEYS", None)
+        command = commands.add_parser(
+            name, help=module.HELP, epilog=getattr(module, "EPILOG", None), keys=keys is True
+        )
+        module.add_arguments(command)
         command.add_argument(
             "--json", action="store_true", help="print one JSON document on stdout, logs on stderr"
         )
+        # Without this the list of options comes before the environment, and hides it.
+        positionals = "".join(f" {a.metavar}" for a in command._actions if not a.option_strings)
+        options = " [options]" + (" [--env.KEY VALUE]" if keys == "env" else "")
+        command.usage = f"puffer {name}{positionals}{options}"
     return parser
 
 
@@ -136,10 +69,33 @@ def _main(arguments: Sequence[str]) -> int:
         parser.print_help()
         return EXIT_USAGE
     rest, values = split(arguments)
-    options, unknown = parser.parse_known_args(rest)
-    from puffer_cli import commands
+    options, unknown = parser.parse_known_args(rest)  # prints help, and ends the program
+    from puffer_core.errors import APIUsageError  # brings gymnasium, which help need not wait for
 
-    return commands.run(options, unknown, values)
+    if unknown:
+        raise APIUsageError(_unknown(unknown[0], options))
+    if options.command is None:
+        raise APIUsageError(f"a command is missing; there are {', '.join(NAMES)}.")
+    module = module_of(options.command)
+    if values and not hasattr(module, "KEYS"):
+        raise APIUsageError(f"puffer {options.command} takes no --{next(iter(values))}.")
+    code: int = module.run(options, values)
+    return code
+
+
+def _unknown(argument: str, options: argparse.Namespace) -> str:
+    """What to say of an argument that the command does not have."""
+    from puffer_cli.config import all_keys
+    from puffer_cli.nearest import did_you_mean
+
+    if not argument.startswith("-"):
+        return f"unexpected argument {argument!r}; see `puffer {options.command} --help`."
+    name = argument.partition("=")[0]
+    # By the last part: `--learning-rate` is meant for `--train.learning-rate`.
+    keys = {key.rpartition(".")[2]: key for key in all_keys()}
+    own = {key: key for key in vars(options) if key not in ("command", "env")}
+    shown = {key: f"--{full.replace('_', '-')}" for key, full in {**keys, **own}.items()}
+    return f"unknown option {name!r}; {did_you_mean(plain_key(name.lstrip('-')), shown)}"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
+    from rich.table import Table
 
 FIRST = ("score", "perf", "episode_return", "episode_length")  # then the environment's own fields
 
@@ -79,6 +80,19 @@ def print_result(console: Console, document: Mapping[str, Any]) -> None:
         console.print(Text(f"run folder: {document['run']}"), soft_wrap=True)
 
 
+def facts_table(facts: Mapping[str, Any]) -> Table:
+    """Names and values, one fact a line; `may_run_code` is shown as `may run code`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name.replace("_", " "), Text(str(value)))
+    return table
+
+
 def duration(seconds: float) -> str:
     """`75.2` as `1:15`, below a minute `9.8 s`."""
     if seconds < 60:
@@ -86,3 +100,12 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def finish(console: Console, document: Mapping[str, Any], json_output: bool) -> int:
+    """Print a command's result, as JSON on stdout or for a person, and return exit code 0."""
+    if json_output:
+        print(to_json(document))
+    else:
+        print_result(console, document)
+    return 0

@@ -11,6 +11,9 @@ For N agents, agents along the first axis:
 | `masks`              | `(N,)`                          | bool                | True    |
 | `actions`            | `(N,)`, `(N, K)` or `(N, *box)` | int32, or the Box's | 0       |
 | `final_observations` | `(N, *obs)`                     | that of the space   | 0       |
+| `action_masks`       | `(N, choices of all heads)`     | bool                | True    |
+
+`action_masks` (True: the choice is allowed) only for environments that offer them.
 """
 
 from __future__ import annotations
@@ -37,9 +40,16 @@ class Field(NamedTuple):
 
 
 def layout(
-    observation_space: gymnasium.spaces.Box, action_space: Space, num_agents: int
+    observation_space: gymnasium.spaces.Box,
+    action_space: Space,
+    num_agents: int,
+    has_action_masks: bool = False,
 ) -> dict[str, Field]:
-    """Describe every buffer of `num_agents` agents with these single-agent spaces."""
+    """Describe every buffer of `num_agents` agents with these single-agent spaces.
+
+    Raises:
+        APIUsageError: Action masks without discrete actions.
+    """
     n = num_agents
     observations = Field((n, *observation_space.shape), np.dtype(observation_space.dtype), 0)
     flag = Field((n,), np.dtype(np.bool_), 0)
@@ -47,7 +57,7 @@ def layout(
         actions = Field((n, *action_space.shape), np.dtype(action_space.dtype), 0)
     else:  # Discrete has shape (), MultiDiscrete (K,)
         actions = Field((n, *(action_space.shape or ())), np.dtype(np.int32), 0)
-    return {
+    fields = {
         "observations": observations,
         "rewards": Field((n,), np.dtype(np.float32), 0),
         "terminals": flag,
@@ -56,6 +66,18 @@ def layout(
         "actions": actions,
         "final_observations": observations,
     }
+    if has_action_masks:
+        fields["action_masks"] = Field((n, _choices(action_space)), flag.dtype, 1)
+    return fields
+
+
+def _choices(action_space: Space) -> int:
+    """Return the number of choices of all heads of a discrete action space."""
+    if isinstance(action_space, gymnasium.spaces.Discrete):
+        return int(action_space.n)
+    if isinstance(action_space, gymnasium.spaces.MultiDiscrete):
+        return int(action_space.nvec.sum())
+    raise APIUsageError(f"action_masks need Discrete or MultiDiscrete actions, not {action_space}.")
 
 
 def allocate(fields: Mapping[str, Field]) -> Buffers:

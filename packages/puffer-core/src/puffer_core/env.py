@@ -39,11 +39,14 @@ class PufferEnv:
         masks: `(N,)` bool, the agent acted in this step.
         actions: `(N,)` or `(N, K)` int32, or `(N, *box)` in the Box's dtype.
         final_observations: Like `observations`; only rows that ended have a meaning.
+        action_masks: `(N, choices of all heads)` bool, True: the choice is allowed in the next
+            step; written by `reset` and `step`. None unless `has_action_masks`.
         agent_ids: `(N,)` int64, 0 to N-1.
         driver_env: The environment itself.
         emulated: False; for wrappers, which leave the reset to their caller, the dtypes of their
             observations (`puffer_core.emulated`).
         done: False; wrappers set it when an episode is over.
+        has_action_masks: False; set it before `super().__init__` to offer `action_masks`.
         logs_episodes: True when infos already carry episode statistics, so that the vectorizer
             does not count again.
     """
@@ -51,6 +54,7 @@ class PufferEnv:
     single_observation_space: gymnasium.spaces.Box
     single_action_space: spaces.Space
     num_agents: int
+    has_action_masks: bool = False
     emulated: bool | Mapping[str, Any] = False
     done: bool = False
     logs_episodes: ClassVar[bool] = False
@@ -66,7 +70,10 @@ class PufferEnv:
         """
         self._check_declaration()
         fields = buffers.layout(
-            self.single_observation_space, self.single_action_space, self.num_agents
+            self.single_observation_space,
+            self.single_action_space,
+            self.num_agents,
+            self.has_action_masks,
         )
         if buf is not None:
             buffers.check(buf, fields)
@@ -79,6 +86,9 @@ class PufferEnv:
         self.masks: NDArray[np.bool_] = bound["masks"]
         self.actions = bound["actions"]
         self.final_observations = bound["final_observations"]
+        self.action_masks: NDArray[np.bool_] | None = (
+            bound["action_masks"] if self.has_action_masks else None
+        )
         self.agent_ids: NDArray[np.int64] = np.arange(self.num_agents)
         self.driver_env = self
 

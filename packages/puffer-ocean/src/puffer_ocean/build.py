@@ -22,7 +22,10 @@ INCLUDE = PACKAGE / "include"
 # -ffp-contract=off: the same floats on every machine, with or without fused multiply-add.
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-ffp-contract=off", "-fno-math-errno")
 RELEASE = ("-O3",)
-DEBUG = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+DEBUG = (
+    *("-O1", "-g", "-DPUFFER_DEBUG"),  # rows of an environment apart from its neighbours'
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+)
 
 
 class BuildError(RuntimeError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from puffer_core import APIUsageError, PufferEnv
+from puffer_ocean.arguments import TEXT
 from puffer_ocean.library import contract, load
 
 Array = npt.NDArray[Any]
@@ -68,15 +70,16 @@ class OceanEnv(PufferEnv):
         self.name = library.name
         self.num_envs = num_envs
         self.render_mode = render_mode
-        self.arguments = dict(zip(library.arguments, values, strict=True))
+        self.arguments = values
         self.single_observation_space = spec.observation_space
         self.single_action_space = spec.action_space
+        self.has_action_masks = spec.action_masks
         self.num_agents = num_envs * spec.num_agents
         super().__init__(buf)
 
         self.log_fields = tuple(library.log_fields)
         self._library = library
-        self._render_size = spec.render_size
+        self._spec = spec
         self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
         self._choices = None if not self._discrete else _choices(spec.action_space)
         self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
@@ -86,18 +89,25 @@ class OceanEnv(PufferEnv):
         self._ranges = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
         self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
 
-    def _create(self, values: list[float], seed: int) -> Any:
-        ffi = contract()
+    def _create(self, values: dict[str, Any], seed: int) -> Any:
+        ffi, library = contract(), self._library
         buffers = ffi.new("puffer_buffers *")
         self._views = {name: ffi.from_buffer(array) for name, array in self._buffers().items()}
         for name, view in self._views.items():
             field = dict(ffi.typeof("puffer_buffers").fields)[name].type
             setattr(buffers, name, ffi.cast(field, view))
-        out = ffi.new("puffer_vec **")
-        error = self._library.functions.create(self.num_envs, values, buffers, _seed(seed), out)
+        self._texts = library.texts(values)  # C keeps pointers to them
+        self._text_table = ffi.new("char *[]", self._texts)
+        numbers, out = library.numbers(values), ffi.new("puffer_vec **")
+        create = library.functions.create
+        self._raise(create(self.num_envs, numbers, self._text_table, buffers, _seed(seed), out))
+        return out[0]
+
+    def _raise(self, error: Any) -> None:
+        """Raise the error message of a C function, if there is one."""
+        ffi = contract()
         if error != ffi.NULL:
             raise APIUsageError(f"{self.name}: {ffi.string(error).decode()}")
-        return out[0]
 
     def reset(self, seed: int | None = None) -> tuple[Array, list[Info]]:
         """Begin an episode in every environment.
@@ -197,16 +207,75 @@ class OceanEnv(PufferEnv):
                     f"{self.name}: the state's {name} is {state[name].dtype} {state[name].shape}, "
                     f"expected {array.dtype} {array.shape}."
                 )
-        pointer = contract().from_buffer(snapshot)
-        error = self._library.functions.restore(vec, pointer, snapshot.nbytes)
-        if error != contract().NULL:
-            raise APIUsageError(f"{self.name}: {contract().string(error).decode()}")
+        before = {name: array.copy() for name, array in buffers.items()}
         for name, array in buffers.items():
             array[...] = state[name]
+        pointer = contract().from_buffer(snapshot)
+        try:
+            self._raise(self._library.functions.restore(vec, pointer, snapshot.nbytes))
+        except APIUsageError:
+            for name, array in buffers.items():
+                array[...] = before[name]
+            raise
         self._started = True
 
-    def _buffers(self) -> dict[str, Array]:
+    def set_params(self, index: int | Sequence[int] | None = None, /, **params: Any) -> None:
+        """Change arguments of running environments; each takes them at its next reset.
+
+        Args:
+            index: of the environments, 0 to num_envs-1; None means all.
+            params: arguments of the environment with their new values.
+
+        Raises:
+            APIUsageError: an unknown name, a value out of range, a text, or an argument that
+                shapes observations or actions. Nothing is changed then.
+        """
+        which = range(self.num_envs) if index is None else np.atleast_1d(index).tolist()
+        changes = self._changes(which, params)
+        for i, values in zip(which, changes, strict=True):
+            numbers = self._library.numbers(values)
+            self._raise(self._library.functions.set_args(self._open(), i, numbers))
+
+    def check_params(self, **params: Any) -> None:
+        """Raise what `set_params(**params)` would raise, and change nothing."""
+        self._changes(range(self.num_envs), params)
+
+    def _changes(self, which: Sequence[int], params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All arguments of these environments with changes, checked."""
+        known = self._library.arguments
+        self._library.check_arguments(dict(params))
+        checked = {name: known[name].check(value) for name, value in params.items()}
+        if texts := [name for name in params if known[name].kind == TEXT]:
+            raise APIUsageError(f"{self.name}: {texts[0]} is read once and cannot change.")
+        changes = [self._arguments_of(i, True) | checked for i in which]
+        for values in {tuple(change.values()): change for change in changes}.values():
+            spec = self._library.describe(values)
+            if replace(spec, max_steps=self._spec.max_steps) != self._spec:
+                raise APIUsageError(
+                    f"{self.name}: {', '.join(params)} would change observations or actions, and "
+                    "these are fixed: make a new environment."
+                )
+        return changes
+
+    def arguments_of(self, index: int) -> dict[str, Any]:
+        """The argument values in force in one environment; `arguments` are those of the start."""
+        return self._arguments_of(index, False)
+
+    def _arguments_of(self, index: int, following: bool) -> dict[str, Any]:
+        """Those in force, or those from the next reset on."""
+        self._check_index(index)
+        numbers = self._library.functions.get_args(self._open(), index, following)
         return {
+            name: self.arguments[name] if argument.kind == TEXT else argument.value(numbers[k])
+            for k, (name, argument) in enumerate(self._library.arguments.items())
+        }
+
+    def _check_index(self, index: int) -> None:
+        if not 0 <= index < self.num_envs:
+            raise APIUsageError(f"index must be in 0..{self.num_envs - 1}, got {index}.")
+
+    def _buffers(self) -> dict[str, Array]:
+        buffers = {
             "observations": self.observations,
             "final_observations": self.final_observations,
             "actions": self.actions,
@@ -216,16 +285,18 @@ class OceanEnv(PufferEnv):
             "masks": self.masks,
             "logs": self._logs,
         }
+        if self.action_masks is not None:
+            buffers["action_masks"] = self.action_masks
+        return buffers
 
     def render(self, index: int = 0) -> npt.NDArray[np.uint8]:
         """A picture of environment `index`: (height, width, 3) bytes. Opens no window."""
-        if not 0 <= index < self.num_envs:
-            raise APIUsageError(f"index must be in 0..{self.num_envs - 1}, got {index}.")
-        state = np.zeros(self._render_size, np.float32)
+        self._check_index(index)
+        state = np.zeros(self._spec.render_size, np.float32)
         pointer = contract().from_buffer("float[]", state)
         self._library.functions.render(self._open(), index, pointer)
         renderer = importlib.import_module(f"puffer_ocean.envs.{self.name}.render")
-        picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments)
+        picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments_of(index))
         return picture
 
     def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:

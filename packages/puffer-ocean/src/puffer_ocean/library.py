@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,9 @@ import numpy as np
 
 from puffer_core import APIUsageError
 from puffer_ocean import build
+from puffer_ocean.arguments import TEXT, Argument, declared, names_of
 
 DTYPES = (np.uint8, np.int8, np.int16, np.int32, np.float32)  # enum puffer_dtype
-TYPES = (int, float, bool)  # enum puffer_arg_type
 
 
 @functools.cache
@@ -33,46 +32,14 @@ def contract() -> Any:
 
 
 @dataclass(frozen=True)
-class Argument:
-    """A keyword argument of an environment, as its ARGS table declares it."""
-
-    name: str
-    type: type
-    default: float
-    low: float
-    high: float
-    help: str
-
-    def check(self, value: Any) -> float:
-        """`value` as the double that C gets.
-
-        Raises:
-            APIUsageError: wrong type, not finite, or out of range.
-        """
-        kind = {int: "an integer", float: "a number", bool: "true or false"}[self.type]
-        expected = f"{self.name} must be {kind}"
-        if self.type is not bool:
-            expected += f" from {self.low:g} to {self.high:g}"
-        fits = isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_))
-        if self.type is bool:
-            fits = fits and value in (0, 1)
-        elif isinstance(value, (bool, np.bool_)):
-            fits = False
-        # the range first: math.isfinite cannot take an integer beyond the floats
-        if not fits or not self.low <= value <= self.high or not math.isfinite(value):
-            raise APIUsageError(f"{expected}, got {value!r}.")
-        if self.type is int and int(value) != value:
-            raise APIUsageError(f"{expected}, got {value!r}.")
-        return float(value)
-
-
-@dataclass(frozen=True)
 class Spec:
     """The layout of one environment for given arguments; derived from the C `puffer_spec`."""
 
     num_agents: int
     observation_space: gymnasium.spaces.Box
     action_space: gymnasium.Space[Any]
+    action_masks: bool
+    max_steps: int
     render_size: int
 
 
@@ -90,7 +57,8 @@ class Library:
         """Load `path` and check that it was built against this contract.
 
         Raises:
-            ImportError: the file is missing, is no environment, or has another ABI.
+            ImportError: the file is missing, is no environment, has another ABI, or its table of
+                arguments contradicts itself.
         """
         ffi = contract()
         if not path.exists():
@@ -103,32 +71,26 @@ class Library:
             table = self._handle.puffer_environment()
         except (OSError, AttributeError) as error:
             raise ImportError(f"{path} is no puffer environment: {error}") from error
-        sizes = {
-            "ABI version": (table.abi_version, self._handle.PUFFER_ABI_VERSION),
-            "puffer_library size": (table.library_size, ffi.sizeof("puffer_library")),
-            "puffer_spec size": (table.spec_size, ffi.sizeof("puffer_spec")),
-            "puffer_buffers size": (table.buffers_size, ffi.sizeof("puffer_buffers")),
-            "puffer_env size": (table.env_size, ffi.sizeof("puffer_env")),
-        }
-        for what, (got, expected) in sizes.items():
-            if got != expected:
-                raise ImportError(f"{path}: {what} is {got}, expected {expected}; build it again.")
+        self._check_sizes(path, table)
         self.name = name
         self.functions = table
-        self.arguments = {
-            argument.name: argument
-            for argument in (self._argument(table.args[i]) for i in range(table.num_args))
-        }
+        try:
+            self.arguments = names_of([_argument(table.args[i]) for i in range(table.num_args)])
+        except ValueError as error:
+            raise ImportError(f"{path}: {error}.") from error
         self.log_fields = [_text(table.log_fields[i]) for i in range(table.num_log_fields)]
 
-    @staticmethod
-    def _argument(entry: Any) -> Argument:
-        kind = TYPES[entry.type]
-        return Argument(
-            _text(entry.name), kind, kind(entry.initial), entry.low, entry.high, _text(entry.help)
-        )
+    def _check_sizes(self, path: Path, table: Any) -> None:
+        """The version first: a table of another one may be shorter than what would be read."""
+        expected = {"abi_version": ("ABI version", self._handle.PUFFER_ABI_VERSION)}
+        for struct in ("library", "arg", "spec", "buffers", "env"):
+            size = contract().sizeof(f"puffer_{struct}")
+            expected[f"{struct}_size"] = (f"puffer_{struct} size", size)
+        for field, (what, value) in expected.items():
+            if (got := getattr(table, field)) != value:
+                raise ImportError(f"{path}: {what} is {got}, expected {value}; build it again.")
 
-    def check_arguments(self, keywords: dict[str, Any]) -> list[float]:
+    def check_arguments(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """The values of all arguments in declared order, defaults filled in.
 
         Raises:
@@ -139,12 +101,24 @@ class Library:
                 near = difflib.get_close_matches(name, self.arguments, 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it takes {list(self.arguments)}."
                 raise APIUsageError(f"{self.name} has no argument {name!r}; {hint}")
+        return {
+            name: argument.check(keywords[name]) if name in keywords else argument.default
+            for name, argument in self.arguments.items()
+        }
+
+    def numbers(self, values: dict[str, Any]) -> list[float]:
+        """Checked values of all arguments as C takes them."""
+        return [argument.number(values[name]) for name, argument in self.arguments.items()]
+
+    def texts(self, values: dict[str, Any]) -> list[Any]:
+        """Checked texts as C takes them beside the numbers; the caller keeps them alive."""
+        ffi = contract()
         return [
-            argument.check(keywords[name]) if name in keywords else argument.default
+            ffi.new("char[]", values[name].encode()) if argument.kind == TEXT else ffi.NULL
             for name, argument in self.arguments.items()
         ]
 
-    def describe(self, values: list[float]) -> Spec:
+    def describe(self, values: dict[str, Any]) -> Spec:
         """Spaces and sizes for these argument values.
 
         Raises:
@@ -152,7 +126,7 @@ class Library:
         """
         ffi = contract()
         raw = ffi.new("puffer_spec *")
-        error = self.functions.describe(values, raw)
+        error = self.functions.describe(self.numbers(values), raw)
         if error != ffi.NULL:
             raise APIUsageError(f"{self.name}: {_text(error)}")
         dtype: Any = np.dtype(DTYPES[raw.obs_dtype])
@@ -164,19 +138,26 @@ class Library:
         return Spec(
             raw.num_agents,
             gymnasium.spaces.Box(low, high, shape, dtype.type),
-            self._action_space(raw),
+            _action_space(raw),
+            raw.action_masks,
+            raw.max_steps,
             raw.render_size,
         )
 
-    @staticmethod
-    def _action_space(raw: Any) -> gymnasium.Space[Any]:
-        if raw.action_dims:
-            low, high = np.float32(raw.action_low), np.float32(raw.action_high)
-            return gymnasium.spaces.Box(low, high, (raw.action_dims,), np.float32)
-        heads = list(raw.head_sizes)[: raw.num_heads]
-        if len(heads) == 1:
-            return gymnasium.spaces.Discrete(heads[0])
-        return gymnasium.spaces.MultiDiscrete(heads)
+
+def _argument(row: Any) -> Argument:
+    text, help_text = (_text(p) if p else "" for p in (row.text, row.help))
+    return declared(_text(row.name), row.type, row.initial, row.low, row.high, text, help_text)
+
+
+def _action_space(raw: Any) -> gymnasium.Space[Any]:
+    if raw.action_dims:
+        low, high = np.float32(raw.action_low), np.float32(raw.action_high)
+        return gymnasium.spaces.Box(low, high, (raw.action_dims,), np.float32)
+    heads = list(raw.head_sizes)[: raw.num_heads]
+    if len(heads) == 1:
+        return gymnasium.spaces.Discrete(heads[0])
+    return gymnasium.spaces.MultiDiscrete(heads)
 
 
 def _text(pointer: Any) -> str:

@@ -1,4 +1,6 @@
-"""Vectorized environments behind one interface: Serial, Multiprocessing."""
+"""Vectorized environments behind one interface: Serial, Multiprocessing, Ray."""
+
+from typing import TYPE_CHECKING, Any
 
 from puffer_core.env import PufferEnv
 from puffer_vector.base import VecEnv
@@ -8,4 +10,16 @@ from puffer_vector.multiprocessing import Multiprocessing
 from puffer_vector.native import Native
 from puffer_vector.serial import Serial
 
+if TYPE_CHECKING:
+    from puffer_vector.ray import Ray as Ray
+
+# Without Ray, which is an extra: `import *` must work without it.
 __all__ = ["Multiprocessing", "Native", "PufferEnv", "Serial", "VecEnv", "WorkerError", "make"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ray":  # imported only when it is used
+        from puffer_vector.ray import Ray
+
+        return Ray
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

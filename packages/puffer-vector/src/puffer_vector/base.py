@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import operator
 from abc import ABC, abstractmethod
 from collections import deque
@@ -21,6 +20,7 @@ from puffer_vector import control
 from puffer_vector.actions import check_actions
 from puffer_vector.episodes import Episodes
 from puffer_vector.recipes import Facts
+from puffer_vector.restarts import LOGGER, Restarts
 from puffer_vector.seeds import expand_seeds
 
 Infos: TypeAlias = "list[dict[str, Any]]"
@@ -28,9 +28,6 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 Rewards: TypeAlias = "NDArray[np.float32]"
 Stepped: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos]"
 Received: TypeAlias = "tuple[NDArray[Any], Rewards, Flags, Flags, Infos, NDArray[np.int64], Flags]"
-
-
-LOGGER = logging.getLogger("puffer_vector")
 
 
 AT_WORK = "environment {} is at work: call recv() (or step_wait) first."
@@ -77,10 +74,15 @@ class VecEnv(ABC):
         metadata: The environments' metadata, with `"autoreset_mode": "SAME_STEP"`.
         final_observations: `(agents_per_batch, *obs)`, aligned with the rows of the last `recv`;
             only rows with a terminal or truncation flag have a meaning.
+        action_masks: `(agents_per_batch, choices of all heads)` bool, aligned with the rows of the
+            last `recv`; True: the choice is allowed in the next step. None if the environments
+            offer none.
     """
 
     driver_env: PufferEnv
     final_observations: NDArray[Any]
+    action_masks: Flags | None = None
+    _restarts: Restarts | None = None  # of backends that can
 
     def __init__(self, facts: Facts, num_envs: int, envs_per_batch: int, seeds: list[int]) -> None:
         self._facts = facts
@@ -92,7 +94,10 @@ class VecEnv(ABC):
         self.agent_ids: NDArray[np.int64] = np.arange(self.num_agents)
         self.emulated = facts.emulated
         self.metadata = {**facts.metadata, "autoreset_mode": "SAME_STEP"}
-        self._seeds = seeds
+        self._seeds = seeds  # of make
+        self._streams = seeds  # with which the random streams began
+        self._params: dict[int, dict[str, Any]] = {}  # set by set_params, of each environment
+        self._mode: str | None = None  # that the environments are held in (puffer_vector.modes)
         self._was_reset = False
         self._closed = ""  # the reason, once it is closed
         self._unanswered: deque[Batch] = deque()
@@ -122,6 +127,7 @@ class VecEnv(ABC):
             seeds = None if self._was_reset else self._seeds
         else:
             seeds = expand_seeds(seed, self.num_envs)
+        self._streams = self._streams if seeds is None else seeds
         self._unanswered.clear()
         if self._episodes is not None:
             self._episodes.clear()
@@ -155,6 +161,7 @@ class VecEnv(ABC):
                 infos.append(ended)
         self._unanswered.append(batch)
         self.final_observations = data["final_observations"]
+        self.action_masks = data.get("action_masks")
         return (
             data["observations"],
             data["rewards"],
@@ -227,6 +234,8 @@ class VecEnv(ABC):
             raise APIUsageError("set_params: give at least one parameter, as name=value.")
         self._call(ids, control.check_params, params)
         self._call(ids, control.set_params, params)
+        for env in ids:
+            self._params[env] = {**self._params.get(env, {}), **params}
         LOGGER.info("set_params: environments %s: %s", ids, params)
 
     def _check_env_ids(self, env_ids: int | Sequence[int] | None) -> list[int]:
@@ -249,21 +258,60 @@ class VecEnv(ABC):
         self._check_open()
         return self._launch_call(env_ids, (function, [arguments] * len(env_ids)))
 
+    def _calls_again(self, envs: range) -> list[tuple[list[int], tuple[Any, ...]]]:
+        """What restarted environments must be told before their reset, for `control.run`."""
+        calls: list[tuple[list[int], tuple[Any, ...]]] = []
+        if self._mode is not None:
+            calls.append(([*envs], (control.hold, [(self._mode,)] * len(envs))))
+        if changed := [env for env in envs if env in self._params]:
+            calls.append((changed, (control.set_params, [(self._params[env],) for env in changed])))
+        return calls
+
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that the environments and the statistics remember, as named arrays.
 
+        Allowed when every batch was received and none answered. Each environment is asked by its
+        own `get_state()`, which returns a dict of arrays.
+
         Raises:
-            APIUsageError: this vectorizer, or one of its environments, cannot say.
+            APIUsageError: An environment cannot say, or is at work.
         """
-        raise APIUsageError(f"{type(self).__name__} cannot save the state of its environments.")
+        parts = self._call(range(self.num_envs), control.get_state)
+        state = {f"{env}/{name}": a for env, part in enumerate(parts) for name, a in part.items()}
+        if self._episodes is not None:
+            state["returns"] = self._episodes.returns.copy()
+            state["lengths"] = self._episodes.lengths.copy()
+        return state
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `get_state` was called; every batch is in flight, as after a reset.
 
+        The number of workers may be another. Each environment's own `set_state(state)` gets what
+        its `get_state` returned, and writes its rows.
+
         Raises:
-            APIUsageError: the state does not fit.
+            APIUsageError: The state does not fit.
         """
-        raise APIUsageError(f"{type(self).__name__} cannot restore the state of its environments.")
+        self._check_open()
+        owners = {name.partition("/")[0] for name in state} - {"returns", "lengths"}
+        if owners != {str(index) for index in range(self.num_envs)}:
+            raise APIUsageError(
+                f"the state is of {len(owners)} environments, this vectorizer has {self.num_envs}."
+            )
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in range(self.num_envs)]
+        for key, array in state.items():
+            owner, _, name = key.partition("/")
+            if name:
+                parts[int(owner)][name] = array
+        self._settle()
+        self._unanswered.clear()
+        call = (control.set_state, [(part,) for part in parts])
+        shown = self._launch_call(range(self.num_envs), call)
+        if self._episodes is not None:
+            np.copyto(self._episodes.returns, state["returns"])
+            np.copyto(self._episodes.lengths, state["lengths"])
+        self._present(shown)
+        self._was_reset = True
 
     def close(self) -> None:
         """Close all environments; a second call does nothing."""
@@ -294,6 +342,14 @@ class VecEnv(ABC):
         Raises:
             APIUsageError: One of them is at work, or its last answer was not received yet.
         """
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Wait for environments at work, and drop every answer and batch in flight."""
+
+    @abstractmethod
+    def _present(self, shown: list[Buffers]) -> None:
+        """Put all batches in flight without a step; their rows are `shown`, one an environment."""
 
     def _envs_of(self, worker: int) -> range:
         """Environments that a worker of a batch steps; without workers, itself."""

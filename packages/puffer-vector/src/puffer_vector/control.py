@@ -14,11 +14,13 @@ from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 import gymnasium
+from numpy.typing import NDArray
 
+from puffer_core.buffers import Buffers
 from puffer_core.env import PufferEnv
 from puffer_core.errors import APIUsageError
 from puffer_vector.autoreset import Held
-from puffer_vector.group import EnvGroup
+from puffer_vector.group import WRITTEN, EnvGroup
 
 Function = Callable[..., Any]
 
@@ -99,8 +101,7 @@ def check_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:
     except AttributeError:
         raise APIUsageError(
             f"set_params: environment {group.current} ({name}) offers none. A Python environment "
-            "offers it by a method set_params(**params); the contract of C environments has no "
-            "such function yet."
+            "offers it by a method set_params(**params)."
         ) from None
     kinds = {parameter.kind for parameter in signature.parameters.values()}
     unknown = [name for name in params if name not in signature.parameters]
@@ -116,11 +117,33 @@ def check_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:
             f"set_params: environment {group.current} ({name}): {error}; its signature is "
             f"set_params{signature}."
         ) from None
+    if hasattr(inner, "check_params"):  # values that the environment itself can judge
+        inner.check_params(**params)
 
 
 def set_params(group: EnvGroup, index: int, params: dict[str, Any]) -> None:
     """Give parameters to an environment; what it raises itself passes through."""
     find(group.envs[index], "set_params")(**params)
+
+
+def get_state(group: EnvGroup, index: int) -> dict[str, NDArray[Any]]:
+    """Return what an environment remembers."""
+    env: Any = group.envs[index]
+    if not hasattr(env, "get_state"):
+        raise APIUsageError(
+            f"{type(env).__name__} has no get_state() and set_state(state), so what it remembers "
+            "cannot be saved."
+        )
+    state: dict[str, NDArray[Any]] = env.get_state()
+    return state
+
+
+def set_state(group: EnvGroup, index: int, state: dict[str, NDArray[Any]]) -> Buffers:
+    """Let an environment go on from a state, and return its rows."""
+    env: Any = group.envs[index]
+    env.set_state(state)
+    names = (*WRITTEN, *(["action_masks"] if env.has_action_masks else []))
+    return {name: getattr(env, name).copy() for name in names}
 
 
 def hold(group: EnvGroup, index: int, mode: str) -> None:

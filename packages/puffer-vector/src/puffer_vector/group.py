@@ -72,6 +72,8 @@ class EnvGroup:
         """
         for name in WRITTEN[1:]:
             self._buffers[name].fill(name == "masks")
+        if "action_masks" in self._buffers:
+            self._buffers["action_masks"].fill(True)
         infos: list[dict[str, Any]] = []
         for i, (env, view) in enumerate(zip(self.envs, self._views, strict=True)):
             self.current = self._first_env + i
@@ -163,7 +165,7 @@ def _reset_in_step(env: PufferEnv, view: Buffers) -> object:
 
 def _check_bound(env: PufferEnv, view: Buffers) -> None:
     """Refuse an environment that writes anywhere else than into its rows."""
-    for name in WRITTEN:
+    for name in (*WRITTEN, *(["action_masks"] if env.has_action_masks else [])):
         array = getattr(env, name)
         if array is not view[name] and not np.may_share_memory(array, view[name]):
             raise APIUsageError(

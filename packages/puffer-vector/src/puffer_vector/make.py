@@ -13,6 +13,7 @@ from puffer_vector.multiprocessing import Multiprocessing
 from puffer_vector.native import Native
 from puffer_vector.serial import Serial
 
+RAY = "Ray"  # imported only when it is used
 # PufferEnv stands for the native backend, as in programs written for PufferLib.
 BACKENDS: dict[str, type[VecEnv]] = {
     "Serial": Serial,
@@ -39,13 +40,12 @@ def make(
             called as `creator(*args, buf=..., seed=..., **kwargs)` and returns a PufferEnv.
         env_args: Positional arguments of the creator; with a list of creators, a list of such.
         env_kwargs: Keyword arguments of the creator; with a list of creators, a list of such.
-        backend: `Serial`, `Multiprocessing`, or `PufferEnv` (also `Native`) for exactly one
-            native environment; the class or its name.
+        backend: `Serial`, `Multiprocessing`, `Ray`, or `PufferEnv` (also `Native`) for exactly
+            one native environment; the class or its name.
         num_envs: Number of environments.
         seed: Environment i is built with `seed + i`, and reset with it when the first reset is
             given no other; or a list of `num_envs` seeds.
-        **kwargs: Further keywords of the backend (`Multiprocessing`: num_workers, batch_size,
-            zero_copy, timeout, context).
+        **kwargs: Further keywords of the backend: see `Multiprocessing` and `Ray`.
 
     Raises:
         APIUsageError: Arguments that are unknown or do not fit.
@@ -57,19 +57,25 @@ def make(
 
 
 def _backend(backend: object) -> Any:
+    if backend == RAY:
+        from puffer_vector.ray import Ray
+
+        return Ray
     if isinstance(backend, str):
         if backend in BACKENDS:
             return BACKENDS[backend]
-        near = difflib.get_close_matches(backend.lower(), [name.lower() for name in BACKENDS], 1)
-        meant = [name for name in BACKENDS if [name.lower()] == near]
-        hint = f"did you mean {meant[0]!r}?" if meant else f"use one of {', '.join(BACKENDS)}."
+        names = [*BACKENDS, RAY]
+        near = difflib.get_close_matches(backend.lower(), [name.lower() for name in names], 1)
+        meant = [name for name in names if [name.lower()] == near]
+        hint = f"did you mean {meant[0]!r}?" if meant else f"use one of {', '.join(names)}."
         raise APIUsageError(f"There is no backend {backend!r}: {hint}")
     if backend is PufferEnv:
         return Native
     if isinstance(backend, type) and issubclass(backend, VecEnv):
         return backend
     raise APIUsageError(
-        f"backend must be Serial, Multiprocessing, PufferEnv, or the name of one, got {backend!r}."
+        "backend must be Serial, Multiprocessing, Ray, PufferEnv, or the name of one, got "
+        f"{backend!r}."
     )
 
 

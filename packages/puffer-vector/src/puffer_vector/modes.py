@@ -48,7 +48,10 @@ def hold(vecenv: VecEnv, mode: str) -> None:
             f"{mode} needs environments of one agent, got {vecenv.num_agents} agents in "
             f"{vecenv.num_envs} environments: use SAME_STEP."
         )
+    if mode != "SAME_STEP" and vecenv._restarts is not None and vecenv._restarts.limit:
+        raise APIUsageError(f"{mode} cannot be combined with on_error='restart': use SAME_STEP.")
     vecenv._call(range(vecenv.num_envs), control.hold, mode)
+    vecenv._mode = mode
     vecenv.metadata["autoreset_mode"] = mode
 
 

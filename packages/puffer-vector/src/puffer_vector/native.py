@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from puffer_core.errors import APIUsageError
 from puffer_vector.base import VecEnv
-from puffer_vector.group import WRITTEN, EnvGroup
+from puffer_vector.group import EnvGroup
 from puffer_vector.recipes import Facts, make_recipes
 from puffer_vector.seeds import expand_seeds
 from puffer_vector.serial import Serial
@@ -41,8 +41,7 @@ class Native(Serial):
             )
         facts = Facts.of(env)
         VecEnv.__init__(self, facts, 1, 1, seeds)
-        names = (*WRITTEN, "actions", "final_observations")
-        buffers = {name: getattr(env, name) for name in names}
+        buffers = {name: getattr(env, name) for name in facts.layout(1)}
         self._start(EnvGroup(facts, buffers), buffers)
         self._group.adopt(env, buffers)
         self.driver_env = env

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 
 from puffer_core.errors import APIUsageError
+from puffer_vector.cgroup import cpu_limit
 
 
 def plan_workers(
-    num_envs: int, num_workers: int | None, batch_size: int | None, zero_copy: bool
+    num_envs: int,
+    num_workers: int | None,
+    batch_size: int | None,
+    zero_copy: bool,
+    cpus: int | None = None,
 ) -> tuple[int, int]:
     """Complete and check the plan.
 
     Args:
         num_envs: Number of environments.
-        num_workers: Number of processes; None: the largest number that fits the plan and the
-            CPUs that this process may use.
+        num_workers: Number of processes; None: the largest number that fits the plan and `cpus`.
         batch_size: Environments per batch; None: all.
         zero_copy: Whether batches are fixed blocks, which must divide `num_envs`.
+        cpus: How many workers find a CPU; None: as many as this process may use.
 
     Returns:
         `(num_workers, batch_size)`.
@@ -38,8 +43,8 @@ def plan_workers(
         )
     legal = [n for n in divisors if batch % (num_envs // n) == 0]
     if num_workers is None:
-        cpus = available_cpus()
-        return max((n for n in legal if n <= cpus), default=legal[0]), batch
+        most = available_cpus() if cpus is None else cpus
+        return max((n for n in legal if n <= most), default=legal[0]), batch
     if num_workers not in divisors:
         raise APIUsageError(
             f"num_workers={num_workers} must divide num_envs={num_envs}: use "
@@ -56,10 +61,12 @@ def plan_workers(
 
 
 def available_cpus() -> int:
-    """Return the number of CPUs that this process may use."""
+    """Return the number of CPUs that this process may use: its affinity and its cgroup's limit."""
+    cpus = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cpus = len(os.sched_getaffinity(0))
+    limit = cpu_limit()
+    return cpus if limit is None else max(1, min(cpus, int(limit)))
 
 
 def _near(value: int, legal: list[int]) -> str:

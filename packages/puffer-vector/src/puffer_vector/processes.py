@@ -47,7 +47,8 @@ def how_it_ended(worker: Worker) -> str:
     if code is None:
         return "closed its pipe"
     if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        hint = " (out of memory?)" if -code == signal.SIGKILL else ""
+        return f"was killed by {signal.Signals(-code).name}{hint}"
     return f"exited with code {code}"
 
 
@@ -67,15 +68,20 @@ def stop_workers(workers: list[Worker], selector: selectors.BaseSelector, owner:
             worker.pipe.send(("close", None))
     deadline = time.monotonic() + GRACE
     for worker in workers:
-        worker.process.join(max(0.0, deadline - time.monotonic()))
-        for end in (worker.process.terminate, worker.process.kill):
-            if worker.process.is_alive():
-                end()
-                worker.process.join(1.0)
-        worker.pipe.close()
-        with contextlib.suppress(ValueError):  # not even SIGKILL ended it
-            worker.process.close()
+        end_worker(worker, max(0.0, deadline - time.monotonic()))
     workers.clear()
+
+
+def end_worker(worker: Worker, grace: float = GRACE) -> None:
+    """Give a worker `grace` seconds to end by itself, then make it end."""
+    worker.process.join(grace)
+    for end in (worker.process.terminate, worker.process.kill):
+        if worker.process.is_alive():
+            end()
+            worker.process.join(1.0)
+    worker.pipe.close()
+    with contextlib.suppress(ValueError):  # not even SIGKILL ended it
+        worker.process.close()
 
 
 @contextlib.contextmanager

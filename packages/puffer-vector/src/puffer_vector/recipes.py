@@ -29,6 +29,7 @@ class Facts(NamedTuple):
     num_agents: int
     emulated: bool | Mapping[str, Any]
     logs_episodes: bool
+    has_action_masks: bool
     metadata: dict[str, Any]
 
     @classmethod
@@ -40,13 +41,17 @@ class Facts(NamedTuple):
             env.num_agents,
             env.emulated,
             env.logs_episodes,
+            env.has_action_masks,
             dict(getattr(env, "metadata", None) or {}),
         )
 
     def layout(self, num_envs: int) -> dict[str, Field]:
         """Describe the joint buffers of `num_envs` environments."""
         return layout(
-            self.single_observation_space, self.single_action_space, num_envs * self.num_agents
+            self.single_observation_space,
+            self.single_action_space,
+            num_envs * self.num_agents,
+            self.has_action_masks,
         )
 
     def check(self, env: PufferEnv) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,40 +73,11 @@ class Serial(VecEnv):
         results: list[Any] = control.run(self._group, 0, env_ids, call)
         return results
 
-    def get_state(self) -> dict[str, NDArray[Any]]:
-        """See `VecEnv`; asks each environment's own `get_state()`, a dict of arrays."""
-        self._check_open()
-        state = {}
-        for index, env in enumerate(self._group.envs):
-            if not hasattr(env, "get_state"):
-                raise APIUsageError(
-                    f"{type(env).__name__} has no get_state() and set_state(state), so what it "
-                    "remembers cannot be saved."
-                )
-            state.update({f"{index}/{name}": array for name, array in env.get_state().items()})
-        if self._episodes is not None:
-            state["returns"] = self._episodes.returns.copy()
-            state["lengths"] = self._episodes.lengths.copy()
-        return state
+    def _settle(self) -> None:
+        self._reply = None
 
-    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See `VecEnv`."""
-        self._check_open()
-        owners = {name.partition("/")[0] for name in state} - {"returns", "lengths"}
-        if owners != {str(index) for index in range(self.num_envs)}:
-            raise APIUsageError(
-                f"the state is of {len(owners)} environments, this vectorizer has {self.num_envs}."
-            )
-        for index, env in enumerate(self._group.envs):
-            prefix = f"{index}/"
-            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            env.set_state(own)  # type: ignore[attr-defined]
-        if self._episodes is not None:
-            np.copyto(self._episodes.returns, state["returns"])
-            np.copyto(self._episodes.lengths, state["lengths"])
-        self._unanswered.clear()
-        self._reply = Reply(self._batch, [], None)
-        self._was_reset = True
+    def _present(self, shown: list[Buffers]) -> None:
+        self._reply = Reply(self._batch, [], None)  # the rows hold what is shown
 
     def _stop(self) -> None:
         self._group.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import pickle
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing import connection, parent_process
 from typing import Any, TypeAlias
 
@@ -18,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.buffers import Buffers, Field, rows
-from puffer_vector.control import run_pickled
+from puffer_vector.control import run, run_pickled
 from puffer_vector.group import EnvGroup
+from puffer_vector.infos import Info
 from puffer_vector.recipes import Facts, Recipe
 
 Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
@@ -41,7 +43,13 @@ def view_shared(shared: Shared, fields: Mapping[str, Field]) -> Buffers:
 
 
 def run_worker(
-    pipe: Pipe, shared: Shared, payload: bytes, num_envs: int, first_env: int, seeds: list[int]
+    pipe: Pipe,
+    shared: Shared,
+    payload: bytes,
+    num_envs: int,
+    first_env: int,
+    seeds: list[int],
+    again: bytes | None = None,
 ) -> None:
     """Build environments and step them until the parent closes the pipe or dies.
 
@@ -56,8 +64,11 @@ def run_worker(
         num_envs: Number of environments of all workers.
         first_env: Global index of this worker's first environment.
         seeds: The seeds of this worker's environments.
+        again: In place of a worker that failed: pickled calls to run on the new environments.
+            They are reset then, and `("ok", infos)` answers what the other left unanswered.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    _let_kernel_watch_parent()
     threading.Thread(target=_die_with_parent, daemon=True).start()
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
@@ -72,7 +83,8 @@ def run_worker(
         group = EnvGroup(facts, rows(buffers, first_row, last_row), first_env)
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
-        pipe.send(("ok", []))
+        infos: list[Any] = [] if again is None else begin_again(group, first_env, again, seeds)
+        _send_infos(pipe, group, infos)
         while True:
             command, argument = pipe.recv()
             if command == "close":
@@ -82,7 +94,7 @@ def run_worker(
                 continue
             infos = group.step() if command == "step" else group.reset(argument)
             if infos:
-                pipe.send(("ok", infos))
+                _send_infos(pipe, group, infos)
             else:
                 pipe.send_bytes(NO_INFOS)
     except BaseException:  # also SystemExit: the parent must hear about it
@@ -92,6 +104,26 @@ def run_worker(
     finally:
         if group is not None:
             group.close()
+
+
+def begin_again(group: EnvGroup, first_env: int, again: bytes, seeds: Sequence[int]) -> list[Info]:
+    """Run pickled calls and a reset on environments that replace others; return its infos."""
+    for env_ids, call in pickle.loads(again):
+        run(group, first_env, env_ids, call)
+    infos: list[Any] = group.reset(seeds)
+    return [Info(info, info.env, began=True) for info in infos]
+
+
+def _send_infos(pipe: Pipe, group: EnvGroup, infos: list[Any]) -> None:
+    try:
+        pipe.send(("ok", infos))
+    except OSError:
+        raise
+    except Exception:  # not even one exception class is common to all that cannot be pickled
+        for info in infos:
+            group.current = info.env  # of the first that cannot travel
+            pickle.dumps(info)
+        raise
 
 
 def _unpack(payload: bytes) -> tuple[Facts, list[Recipe]]:
@@ -105,3 +137,17 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _let_kernel_watch_parent() -> None:
+    """Let the kernel end this process with the parent, whatever the interpreter does then.
+
+    A thread cannot where C code keeps the interpreter's lock. The parent holds the other end of a
+    pipe; where it closes, Linux sends SIGIO, which ends a process that does not handle it.
+    """
+    parent = parent_process()
+    if parent is None or not sys.platform.startswith("linux"):
+        return
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)

@@ -54,6 +54,7 @@ class PufferSubject(Subject):
             probe.single_observation_space,
             probe.single_action_space,
             self._count + 2 * GUARD,
+            probe.has_action_masks,
         )
         self._all = allocate(fields)
         for array in self._all.values():

@@ -5,29 +5,64 @@
 
 #define PUFFER_COUNT(array) ((int32_t)(sizeof(array) / sizeof((array)[0])))
 
-enum { PUFFER_LOG_WIDTH = 2 + PUFFER_COUNT(LOG_FIELDS) };
+enum { PUFFER_NUM_ARGS = PUFFER_COUNT(ARGS), PUFFER_LOG_WIDTH = 2 + PUFFER_COUNT(LOG_FIELDS) };
+
+/* Whose arguments an environment has: those of create, or its own; and new ones may wait. */
+enum { PUFFER_OWN_ARGS = 1, PUFFER_NEXT_ARGS = 2 };
+
+typedef double puffer_args[PUFFER_NUM_ARGS];
 
 struct puffer_vec {
     int32_t num_envs;
-    size_t obs_bytes; /* of all agents of one environment */
+    size_t item_bytes; /* of one agent's observation */
+    size_t choices;    /* of all heads */
     puffer_spec spec;
     puffer_buffers buffers;
-    double args[PUFFER_COUNT(ARGS)];
+    puffer_args args;
+    const char *const *texts;
     puffer_env *envs;
     State *states;
     double *returns; /* of the running episode of each agent; raw rewards */
     int64_t *lengths;
+    bool *dead;             /* ended before the others */
+    uint8_t *changed;       /* PUFFER_OWN_ARGS, PUFFER_NEXT_ARGS */
+    puffer_args *own_args;  /* in force */
+    puffer_args *next_args; /* from the next reset on */
+    void *guarded;          /* the rows of a debug build */
 };
 
 static size_t puffer_itemsize(int32_t dtype) {
     return dtype == PUFFER_U8 || dtype == PUFFER_I8 ? 1 : dtype == PUFFER_I16 ? 2 : 4;
 }
 
+/* What an author may get wrong in describe(). */
+static const char *puffer_check_spec(const puffer_spec *spec) {
+    if (spec->num_agents < 1) return "describe: num_agents must be at least 1";
+    if (spec->obs_dtype < PUFFER_U8 || spec->obs_dtype > PUFFER_F32)
+        return "describe: obs_dtype is none of PUFFER_U8 ... PUFFER_F32";
+    if (spec->obs_shape[0] < 1) return "describe: obs_shape[0] must be at least 1";
+    for (int32_t d = 0; d < PUFFER_MAX_DIMS; d++)
+        if (spec->obs_shape[d] < 0) return "describe: obs_shape must not be negative";
+    if (!(spec->obs_low <= spec->obs_high)) return "describe: obs_low is above obs_high";
+    if ((spec->num_heads > 0) == (spec->action_dims > 0))
+        return "describe: declare either num_heads or action_dims";
+    if (spec->num_heads > PUFFER_MAX_HEADS) return "describe: more heads than PUFFER_MAX_HEADS";
+    for (int32_t h = 0; h < spec->num_heads; h++)
+        if (spec->head_sizes[h] < 1) return "describe: head_sizes must be at least 1";
+    if (spec->action_dims && !(spec->action_low < spec->action_high))
+        return "describe: action_low must be below action_high";
+    if (spec->action_masks && !spec->num_heads) return "describe: action_masks need num_heads";
+    if (spec->max_steps < 0) return "describe: max_steps must not be negative";
+    if (spec->render_size < 0) return "describe: render_size must not be negative";
+    return NULL;
+}
+
 static const char *puffer_describe(const double *args, puffer_spec *spec) {
     memset(spec, 0, sizeof *spec);
     const char *error = describe(args, spec);
+    if (error) return error;
     if (spec->num_agents == 0) spec->num_agents = 1;
-    return error;
+    return puffer_check_spec(spec);
 }
 
 static void puffer_seed(puffer_vec *vec, uint64_t seed) {
@@ -35,72 +70,135 @@ static void puffer_seed(puffer_vec *vec, uint64_t seed) {
         vec->envs[i].rng = puffer_mix(puffer_mix(seed + 0x9e3779b97f4a7c15u) + (uint64_t)i);
 }
 
+static const char *puffer_init(puffer_env *env, State *s) {
+#ifdef PUFFER_INIT
+    return init(env, s);
+#else
+    (void)env;
+    (void)s;
+    return NULL;
+#endif
+}
+
+/* The rows of environment i in the shared buffers. */
+static void puffer_point(puffer_vec *vec, int32_t i) {
+    puffer_env *env = &vec->envs[i];
+    const puffer_buffers *b = &vec->buffers;
+    const size_t agents = (size_t)vec->spec.num_agents, row = (size_t)i * agents;
+    const size_t width = (size_t)(vec->spec.num_heads + vec->spec.action_dims);
+    env->observations = (char *)b->observations + row * vec->item_bytes;
+    env->actions = (const char *)b->actions + row * width * 4;
+    env->rewards = b->rewards + row;
+    env->terminals = b->terminals + row;
+    env->truncations = b->truncations + row;
+    env->masks = b->masks + row;
+    env->action_masks = b->action_masks ? b->action_masks + row * vec->choices : NULL;
+    env->logs = b->logs + row * PUFFER_LOG_WIDTH;
+}
+
+static void puffer_clear_rows(puffer_env *env, size_t rows) {
+    memset(env->rewards, 0, rows * sizeof(float));
+    memset(env->terminals, 0, rows * sizeof(bool));
+    memset(env->truncations, 0, rows * sizeof(bool));
+    memset(env->masks, 1, rows * sizeof(bool));
+}
+
+#include "puffer_debug.h"
+
 static void puffer_close(puffer_vec *vec) {
     if (!vec) return;
-    if (vec->envs && vec->states)
-        for (int32_t i = 0; i < vec->num_envs; i++) close(&vec->envs[i], &vec->states[i]);
+    puffer_unguard(vec);
     free(vec->envs);
     free(vec->states);
     free(vec->returns);
     free(vec->lengths);
+    free(vec->dead);
+    free(vec->changed);
+    free(vec->own_args);
+    free(vec->next_args);
     free(vec);
 }
 
-static const char *puffer_create(int32_t num_envs, const double *args,
+static const char *puffer_allocate(puffer_vec *vec) {
+    const size_t envs = (size_t)vec->num_envs, rows = envs * (size_t)vec->spec.num_agents;
+    vec->envs = calloc(envs, sizeof *vec->envs);
+    vec->states = calloc(envs, sizeof *vec->states);
+    vec->returns = calloc(rows, sizeof *vec->returns);
+    vec->lengths = calloc(rows, sizeof *vec->lengths);
+    vec->dead = calloc(rows, sizeof *vec->dead);
+    vec->changed = calloc(envs, sizeof *vec->changed);
+    vec->own_args = calloc(envs, sizeof *vec->own_args);
+    vec->next_args = calloc(envs, sizeof *vec->next_args);
+    const bool complete = vec->envs && vec->states && vec->returns && vec->lengths && vec->dead &&
+                          vec->changed && vec->own_args && vec->next_args;
+    return complete ? NULL : "out of memory";
+}
+
+static const char *puffer_fill(puffer_vec *vec, uint64_t seed) {
+    vec->item_bytes = puffer_itemsize(vec->spec.obs_dtype);
+    for (int32_t d = 0; d < PUFFER_MAX_DIMS && vec->spec.obs_shape[d]; d++)
+        vec->item_bytes *= (size_t)vec->spec.obs_shape[d];
+    for (int32_t h = 0; h < vec->spec.num_heads; h++)
+        vec->choices += (size_t)vec->spec.head_sizes[h];
+    if (vec->spec.action_masks != (vec->buffers.action_masks != NULL))
+        return "the buffers must hold action_masks where the environment offers them, and only "
+               "there";
+    const char *error = puffer_allocate(vec);
+    if (error) return error;
+    puffer_seed(vec, seed);
+    for (int32_t i = 0; i < vec->num_envs; i++) {
+        puffer_env *env = &vec->envs[i];
+        env->args = vec->args;
+        env->texts = vec->texts;
+        env->spec = &vec->spec;
+        env->max_steps = vec->spec.max_steps;
+        env->log_width = PUFFER_LOG_WIDTH;
+        puffer_point(vec, i);
+    }
+    error = puffer_guard(vec);
+    for (int32_t i = 0; i < vec->num_envs && !error; i++)
+        error = puffer_init(&vec->envs[i], &vec->states[i]);
+    return error;
+}
+
+static const char *puffer_create(int32_t num_envs, const double *args, const char *const *texts,
                                  const puffer_buffers *buffers, uint64_t seed, puffer_vec **out) {
     *out = NULL;
     puffer_vec *vec = calloc(1, sizeof *vec);
     if (!vec) return "out of memory";
-    const char *error = puffer_describe(args, &vec->spec);
-    if (error) {
-        free(vec);
-        return error;
-    }
-    const size_t agents = (size_t)vec->spec.num_agents, rows = (size_t)num_envs * agents;
     vec->num_envs = num_envs;
     vec->buffers = *buffers;
+    vec->texts = texts;
     memcpy(vec->args, args, sizeof vec->args);
-    vec->envs = calloc((size_t)num_envs, sizeof *vec->envs);
-    vec->states = calloc((size_t)num_envs, sizeof *vec->states);
-    vec->returns = calloc(rows, sizeof *vec->returns);
-    vec->lengths = calloc(rows, sizeof *vec->lengths);
-    if (!vec->envs || !vec->states || !vec->returns || !vec->lengths) {
-        free(vec->states);
-        vec->states = NULL; /* nothing was initialised, so nothing is closed */
+    const char *error = puffer_describe(args, &vec->spec);
+    if (!error) error = puffer_fill(vec, seed);
+    if (error) {
         puffer_close(vec);
-        return "out of memory";
-    }
-    vec->obs_bytes = agents * puffer_itemsize(vec->spec.obs_dtype);
-    for (int32_t d = 0; d < PUFFER_MAX_DIMS && vec->spec.obs_shape[d]; d++)
-        vec->obs_bytes *= (size_t)vec->spec.obs_shape[d];
-    const int32_t width = vec->spec.num_heads ? vec->spec.num_heads : vec->spec.action_dims;
-    const size_t action_bytes = 4 * agents * (size_t)width;
-    puffer_seed(vec, seed);
-    for (int32_t i = 0; i < num_envs; i++) {
-        puffer_env *env = &vec->envs[i];
-        const size_t row = (size_t)i * agents;
-        env->observations = (char *)buffers->observations + (size_t)i * vec->obs_bytes;
-        env->actions = (const char *)buffers->actions + (size_t)i * action_bytes;
-        env->rewards = buffers->rewards + row;
-        env->terminals = buffers->terminals + row;
-        env->truncations = buffers->truncations + row;
-        env->masks = buffers->masks + row;
-        env->logs = buffers->logs + row * PUFFER_LOG_WIDTH;
-        env->log_width = PUFFER_LOG_WIDTH;
-        env->args = vec->args;
-        env->spec = &vec->spec;
-        init(env, &vec->states[i]);
+        return error;
     }
     *out = vec;
     return NULL;
 }
 
-static void puffer_clear(puffer_vec *vec, int32_t first, int32_t last) {
-    const size_t agents = (size_t)vec->spec.num_agents;
-    const size_t row = (size_t)first * agents, count = (size_t)(last - first) * agents;
-    memset(vec->buffers.rewards + row, 0, count * sizeof(float));
-    memset(vec->buffers.terminals + row, 0, count * sizeof(bool));
-    memset(vec->buffers.truncations + row, 0, count * sizeof(bool));
+/* Begin an episode of all agents of environment i, with the arguments that wait for it. */
+static void puffer_begin(puffer_vec *vec, int32_t i) {
+    puffer_env *env = &vec->envs[i];
+    if (vec->changed[i] & PUFFER_NEXT_ARGS) {
+        puffer_spec spec;
+        memcpy(vec->own_args[i], vec->next_args[i], sizeof(puffer_args));
+        vec->changed[i] = PUFFER_OWN_ARGS;
+        env->args = vec->own_args[i];
+        puffer_describe(env->args, &spec);
+        env->max_steps = spec.max_steps;
+        memset(&vec->states[i], 0, sizeof(State));
+        puffer_init(env, &vec->states[i]);
+    }
+    if (env->num_dead) {
+        memset(vec->dead + (size_t)i * (size_t)vec->spec.num_agents, 0,
+               (size_t)vec->spec.num_agents);
+        env->num_dead = 0;
+    }
+    reset(env, &vec->states[i]);
 }
 
 static void puffer_reset(puffer_vec *vec, int32_t first, int32_t last) {
@@ -109,20 +207,45 @@ static void puffer_reset(puffer_vec *vec, int32_t first, int32_t last) {
     for (size_t k = (size_t)first * agents; k < (size_t)last * agents; k++) {
         vec->returns[k] = 0;
         vec->lengths[k] = 0;
-        vec->buffers.masks[k] = true;
     }
-    for (int32_t i = first; i < last; i++) reset(&vec->envs[i], &vec->states[i]);
+    for (int32_t i = first; i < last; i++) {
+        puffer_begin(vec, i);
+        puffer_publish(vec, i);
+    }
 }
 
-/* Episode statistics of one environment after its step; true when all of its agents have ended. */
-static inline bool puffer_account(puffer_vec *vec, int32_t i) {
+/* Masks of the dead before a step. */
+static void puffer_mask_dead(puffer_env *env, const bool *dead) {
+    for (int32_t a = 0; a < env->spec->num_agents; a++) env->masks[a] = !dead[a];
+}
+
+/* The rows of the dead after a step. */
+static void puffer_clear_dead(puffer_vec *vec, puffer_env *env, const bool *dead) {
+    for (int32_t a = 0; a < env->spec->num_agents; a++) {
+        if (!dead[a]) continue;
+        const size_t row = (size_t)a;
+        env->masks[a] = false;
+        memset((char *)env->observations + row * vec->item_bytes, 0, vec->item_bytes);
+        if (env->action_masks) memset(env->action_masks + row * vec->choices, 1, vec->choices);
+    }
+}
+
+/* Episode statistics of one environment after its step. Counts the agents that are there and those
+ * of them that ended. */
+static inline void puffer_account(puffer_vec *vec, int32_t i, int32_t *there, int32_t *ended) {
     puffer_env *env = &vec->envs[i];
-    const int32_t agents = vec->spec.num_agents, max_steps = vec->spec.max_steps;
-    int32_t ended = 0;
+    const int32_t agents = vec->spec.num_agents, max_steps = env->max_steps;
+    *there = *ended = 0;
     for (int32_t a = 0; a < agents; a++) {
+        if (!env->masks[a]) {
+            env->rewards[a] = 0;
+            env->terminals[a] = env->truncations[a] = false;
+            continue;
+        }
         const size_t k = (size_t)i * (size_t)agents + (size_t)a;
+        ++*there;
         vec->returns[k] += (double)env->rewards[a];
-        vec->lengths[k] += env->masks[a];
+        vec->lengths[k]++;
         if (max_steps && vec->lengths[k] >= max_steps && !env->terminals[a])
             env->truncations[a] = true;
         if (env->terminals[a] | env->truncations[a]) {
@@ -131,23 +254,44 @@ static inline bool puffer_account(puffer_vec *vec, int32_t i) {
             log[1] = (double)vec->lengths[k];
             vec->returns[k] = 0;
             vec->lengths[k] = 0;
-            ended++;
+            ++*ended;
         }
     }
-    return ended == agents;
+}
+
+/* Keep the final observations of the agents that ended, and begin what follows. */
+static void puffer_succeed(puffer_vec *vec, int32_t i, bool all) {
+    puffer_env *env = &vec->envs[i];
+    const size_t agents = (size_t)vec->spec.num_agents, bytes = vec->item_bytes;
+    char *final_rows = (char *)vec->buffers.final_observations + (size_t)i * agents * bytes;
+    for (size_t a = 0; a < agents; a++) {
+        if (!(env->terminals[a] | env->truncations[a])) continue;
+        memcpy(final_rows + a * bytes, (char *)env->observations + a * bytes, bytes);
+        if (all) continue;
+#ifdef PUFFER_RESET_AGENT
+        reset_agent(env, &vec->states[i], (int32_t)a);
+#else
+        vec->dead[(size_t)i * agents + a] = true;
+        env->num_dead++;
+#endif
+    }
+    if (all) puffer_begin(vec, i);
 }
 
 static void puffer_step(puffer_vec *vec, int32_t first, int32_t last) {
+    const size_t agents = (size_t)vec->spec.num_agents;
     puffer_clear(vec, first, last);
-    char *final_observations = vec->buffers.final_observations;
     for (int32_t i = first; i < last; i++) {
         puffer_env *env = &vec->envs[i];
+        const bool *dead = env->num_dead ? vec->dead + (size_t)i * agents : NULL;
+        int32_t there, ended;
+        puffer_fetch(vec, i);
+        if (dead) puffer_mask_dead(env, dead);
         step(env, &vec->states[i]);
-        if (puffer_account(vec, i)) {
-            memcpy(final_observations + (size_t)i * vec->obs_bytes, env->observations,
-                   vec->obs_bytes);
-            reset(env, &vec->states[i]);
-        }
+        if (dead) puffer_clear_dead(vec, env, dead);
+        puffer_account(vec, i, &there, &ended);
+        if (ended) puffer_succeed(vec, i, ended == there);
+        puffer_publish(vec, i);
     }
 }
 
@@ -155,77 +299,38 @@ static void puffer_render(const puffer_vec *vec, int32_t index, float *out) {
     render(&vec->envs[index], &vec->states[index], out);
 }
 
-/* A snapshot: this head, then streams, states, returns, lengths. A State holds no pointers, so its
- * bytes are all there is to it. */
-typedef struct {
-    uint32_t abi_version;
-    uint32_t state_size;
-    int32_t num_envs;
-    int32_t num_agents;
-} puffer_snapshot;
-
-typedef struct {
-    void *data;
-    size_t bytes;
-} puffer_part;
-
-enum { PUFFER_PARTS = 3 };
-
-static void puffer_parts(const puffer_vec *vec, puffer_part parts[PUFFER_PARTS]) {
-    const size_t envs = (size_t)vec->num_envs, rows = envs * (size_t)vec->spec.num_agents;
-    parts[0] = (puffer_part){vec->states, envs * sizeof *vec->states};
-    parts[1] = (puffer_part){vec->returns, rows * sizeof *vec->returns};
-    parts[2] = (puffer_part){vec->lengths, rows * sizeof *vec->lengths};
-}
-
-static puffer_snapshot puffer_head(const puffer_vec *vec) {
-    return (puffer_snapshot){PUFFER_ABI_VERSION, sizeof(State), vec->num_envs,
-                             vec->spec.num_agents};
-}
-
-static uint64_t puffer_snapshot_bytes(const puffer_vec *vec) {
-    puffer_part parts[PUFFER_PARTS];
-    puffer_parts(vec, parts);
-    uint64_t bytes = sizeof(puffer_snapshot) + (uint64_t)vec->num_envs * sizeof(uint64_t);
-    for (int i = 0; i < PUFFER_PARTS; i++) bytes += parts[i].bytes;
-    return bytes;
-}
-
-static void puffer_save(const puffer_vec *vec, void *out) {
-    char *at = out;
-    const puffer_snapshot head = puffer_head(vec);
-    memcpy(at, &head, sizeof head);
-    at += sizeof head;
-    for (int32_t i = 0; i < vec->num_envs; i++, at += sizeof(uint64_t))
-        memcpy(at, &vec->envs[i].rng, sizeof(uint64_t));
-    puffer_part parts[PUFFER_PARTS];
-    puffer_parts(vec, parts);
-    for (int i = 0; i < PUFFER_PARTS; at += parts[i].bytes, i++)
-        memcpy(at, parts[i].data, parts[i].bytes);
-}
-
-static const char *puffer_restore(puffer_vec *vec, const void *snapshot, uint64_t bytes) {
-    const puffer_snapshot head = puffer_head(vec);
-    if (bytes < sizeof head || memcmp(snapshot, &head, sizeof head) != 0)
-        return "the snapshot is of another version, or of another number of environments";
-    if (bytes != puffer_snapshot_bytes(vec)) return "the snapshot is cut off";
-    const char *at = (const char *)snapshot + sizeof head;
-    for (int32_t i = 0; i < vec->num_envs; i++, at += sizeof(uint64_t))
-        memcpy(&vec->envs[i].rng, at, sizeof(uint64_t));
-    puffer_part parts[PUFFER_PARTS];
-    puffer_parts(vec, parts);
-    for (int i = 0; i < PUFFER_PARTS; at += parts[i].bytes, i++)
-        memcpy(parts[i].data, at, parts[i].bytes);
+static const char *puffer_set_args(puffer_vec *vec, int32_t index, const double *args) {
+    puffer_spec spec;
+    const char *error = puffer_describe(args, &spec);
+    if (error) return error;
+    spec.max_steps = vec->spec.max_steps;
+    if (memcmp(&spec, &vec->spec, sizeof spec) != 0)
+        return "the new values change the layout of the environment: make a new one";
+    memcpy(vec->next_args[index], args, sizeof(puffer_args));
+    vec->changed[index] |= PUFFER_NEXT_ARGS;
     return NULL;
 }
+
+static const double *puffer_get_args(const puffer_vec *vec, int32_t index, bool next) {
+    const bool waiting = next && (vec->changed[index] & PUFFER_NEXT_ARGS);
+    return waiting ? vec->next_args[index] : vec->envs[index].args;
+}
+
+static void *puffer_state(puffer_vec *vec, int32_t index) {
+    return &vec->states[index];
+}
+
+#include "puffer_snapshot.h"
 
 static const puffer_library PUFFER_LIBRARY = {
     .abi_version = PUFFER_ABI_VERSION,
     .library_size = sizeof(puffer_library),
+    .arg_size = sizeof(puffer_arg),
     .spec_size = sizeof(puffer_spec),
     .buffers_size = sizeof(puffer_buffers),
     .env_size = sizeof(puffer_env),
-    .num_args = PUFFER_COUNT(ARGS),
+    .state_size = sizeof(State),
+    .num_args = PUFFER_NUM_ARGS,
     .num_log_fields = PUFFER_COUNT(LOG_FIELDS),
     .name = PUFFER_NAME,
     .args = ARGS,
@@ -236,6 +341,9 @@ static const puffer_library PUFFER_LIBRARY = {
     .reset = puffer_reset,
     .step = puffer_step,
     .render = puffer_render,
+    .set_args = puffer_set_args,
+    .get_args = puffer_get_args,
+    .state = puffer_state,
     .snapshot_bytes = puffer_snapshot_bytes,
     .save = puffer_save,
     .restore = puffer_restore,

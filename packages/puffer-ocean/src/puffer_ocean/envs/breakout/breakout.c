@@ -33,14 +33,14 @@
 enum { FRAMESKIP, CONTINUOUS, MAX_STEPS };
 
 static const puffer_arg ARGS[] = {
-    {"frameskip", PUFFER_INT, 4, 1, 16, "ticks of 1/60 s in one step"},
-    {"continuous", PUFFER_BOOL, 0, 0, 1, "the action is the paddle's speed in [-1, 1]"},
-    {"max_steps", PUFFER_INT, 20000, 0, 1e9, "truncate an episode of so many steps; 0: never"},
+    PUFFER_INT("frameskip", 4, 1, 16, "ticks of 1/60 s in one step"),
+    PUFFER_BOOL("continuous", false, "the action is the paddle's speed in [-1, 1]"),
+    PUFFER_INT("max_steps", 20000, 0, 1e9, "truncate an episode of so many steps; 0: never"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
 
-static const int POINTS[ROWS] = {7, 7, 4, 4, 1, 1};
+PUFFER_TABLE int POINTS[ROWS] = {7, 7, 4, 4, 1, 1};
 
 typedef struct {
     float paddle_x; /* left edge */
@@ -59,30 +59,19 @@ typedef struct {
 } State;
 
 static const char *describe(const double *args, puffer_spec *spec) {
-    spec->obs_dtype = PUFFER_F32;
+    puffer_observation(spec, PUFFER_F32, -1, 1);
     spec->obs_shape[0] = SCALARS + BRICKS;
-    spec->obs_low = -1;
-    spec->obs_high = 1;
-    if (args[CONTINUOUS] != 0) {
-        spec->action_dims = 1;
-        spec->action_low = -1;
-        spec->action_high = 1;
-    } else {
-        spec->num_heads = 1;
-        spec->head_sizes[0] = 3;
-    }
+    if (args[CONTINUOUS] != 0)
+        puffer_continuous(spec, 1, -1, 1);
+    else
+        puffer_discrete(spec, 3);
     spec->max_steps = (int32_t)args[MAX_STEPS];
     spec->render_size = 5 + BRICKS;
     return NULL;
 }
 
-static void init(puffer_env *env, State *s) {
-    (void)env;
-    (void)s;
-}
-
-static void observe(const puffer_env *env, const State *s) {
-    float *obs = env->observations;
+PUFFER_FN void observe(const puffer_env *env, const State *s) {
+    float *obs = (float *)env->observations;
     const float paddle = s->paddle_x + s->paddle_width / 2, ball = s->ball_x + BALL / 2;
     obs[0] = 2 * paddle / WIDTH - 1;
     obs[1] = s->paddle_width / PADDLE_WIDTH;
@@ -96,7 +85,7 @@ static void observe(const puffer_env *env, const State *s) {
     obs[9] = (float)s->score / (2 * WALL_POINTS);
 }
 
-static void build_wall(const puffer_env *env, State *s) {
+PUFFER_FN void build_wall(const puffer_env *env, State *s) {
     float *obs = (float *)env->observations + SCALARS;
     for (int i = 0; i < BRICKS; i++) {
         s->bricks[i] = true;
@@ -104,7 +93,7 @@ static void build_wall(const puffer_env *env, State *s) {
     }
 }
 
-static void begin_round(State *s) {
+PUFFER_FN void begin_round(State *s) {
     s->paddle_width = PADDLE_WIDTH;
     s->paddle_x = (WIDTH - PADDLE_WIDTH) / 2;
     s->ball_x = (WIDTH - BALL) / 2;
@@ -116,7 +105,7 @@ static void begin_round(State *s) {
     s->launched = false;
 }
 
-static void reset(puffer_env *env, State *s) {
+PUFFER_FN void reset(puffer_env *env, State *s) {
     build_wall(env, s);
     begin_round(s);
     s->balls = SPARE_BALLS;
@@ -125,14 +114,14 @@ static void reset(puffer_env *env, State *s) {
     observe(env, s);
 }
 
-static void launch(puffer_env *env, State *s) {
+PUFFER_FN void launch(puffer_env *env, State *s) {
     const float side = puffer_randint(&env->rng, 2) ? 1.0f : -1.0f;
     s->ball_vx = side * s->ball_speed * sinf(PI / 3.25f);
     s->ball_vy = s->ball_speed * cosf(PI / 3.25f);
     s->launched = true;
 }
 
-static void move_paddle(State *s, float speed) {
+PUFFER_FN void move_paddle(State *s, float speed) {
     const float x = s->paddle_x + speed * PADDLE_SPEED * TICK, limit = WIDTH - s->paddle_width;
     s->paddle_x = x < 0 ? 0 : x > limit ? limit : x;
 }
@@ -146,20 +135,23 @@ typedef struct {
     int brick;
 } Contact;
 
-static void consider(Contact *first, Obstacle obstacle, float time, int brick) {
-    if (time < first->time) *first = (Contact){obstacle, time, brick};
+PUFFER_FN void consider(Contact *first, Obstacle obstacle, float time, int brick) {
+    if (time >= first->time) return;
+    first->obstacle = obstacle;
+    first->time = time;
+    first->brick = brick;
 }
 
 /* Share of the tick after which a ball edge at `edge` moving by `delta` reaches `line`; the edge is
  * on the near side. INFINITY: not in this tick. */
-static float reach(float edge, float delta, float line) {
+PUFFER_FN float reach(float edge, float delta, float line) {
     const float gap = line - edge;
     if (delta == 0 || gap * delta < 0 || fabsf(gap) > fabsf(delta)) return INFINITY;
     return gap / delta;
 }
 
-static void consider_brick(Contact *first, const State *s, float dx, float dy, int row,
-                           int column) {
+PUFFER_FN void consider_brick(Contact *first, const State *s, float dx, float dy, int row,
+                              int column) {
     const float left = (float)column * BRICK_WIDTH, right = left + BRICK_WIDTH;
     const float top = WALL_TOP + (float)row * BRICK_HEIGHT, bottom = top + BRICK_HEIGHT;
     const int brick = row * COLUMNS + column;
@@ -171,11 +163,11 @@ static void consider_brick(Contact *first, const State *s, float dx, float dy, i
     if (ty <= 1 && x + BALL > left && x < right) consider(first, BRICK_FACE, ty, brick);
 }
 
-static int clamp(int value, int low, int high) {
+PUFFER_FN int clamp(int value, int low, int high) {
     return value < low ? low : value > high ? high : value;
 }
 
-static Contact first_contact(const State *s, float dx, float dy) {
+PUFFER_FN Contact first_contact(const State *s, float dx, float dy) {
     Contact first = {NOTHING, INFINITY, -1};
     consider(&first, SIDE_WALL,
              dx > 0 ? reach(s->ball_x + BALL, dx, WIDTH) : reach(s->ball_x, dx, 0), -1);
@@ -199,7 +191,7 @@ static Contact first_contact(const State *s, float dx, float dy) {
     return first;
 }
 
-static void hit_paddle(const puffer_env *env, State *s) {
+PUFFER_FN void hit_paddle(const puffer_env *env, State *s) {
     const float offset = (s->ball_x + BALL / 2) - (s->paddle_x + s->paddle_width / 2);
     const float angle = offset / ((s->paddle_width + BALL) / 2) * (PI / 4);
     s->paddle_hits++;
@@ -212,7 +204,7 @@ static void hit_paddle(const puffer_env *env, State *s) {
     }
 }
 
-static void hit_brick(const puffer_env *env, State *s, int brick) {
+PUFFER_FN void hit_brick(const puffer_env *env, State *s, int brick) {
     const int row = brick / COLUMNS;
     s->bricks[brick] = false;
     ((float *)env->observations)[SCALARS + brick] = 0;
@@ -226,14 +218,14 @@ static void hit_brick(const puffer_env *env, State *s, int brick) {
     }
 }
 
-static void shrink_paddle(State *s) {
+PUFFER_FN void shrink_paddle(State *s) {
     if (s->paddle_width < PADDLE_WIDTH) return;
     s->paddle_width = PADDLE_WIDTH / 2;
     s->paddle_x += PADDLE_WIDTH / 4;
 }
 
 /* At most one contact a tick: the ball stops there, and moves on in the next tick. */
-static void move_ball(const puffer_env *env, State *s) {
+PUFFER_FN void move_ball(const puffer_env *env, State *s) {
     const float dx = s->ball_vx * TICK, dy = s->ball_vy * TICK;
     const Contact contact = first_contact(s, dx, dy);
     const float time = contact.obstacle == NOTHING ? 1 : contact.time;
@@ -264,7 +256,7 @@ static void move_ball(const puffer_env *env, State *s) {
 }
 
 /* One tick; true when the episode is over. */
-static bool tick(puffer_env *env, State *s, float speed) {
+PUFFER_FN bool tick(puffer_env *env, State *s, float speed) {
     if (!s->launched) {
         launch(env, s);
         return false;
@@ -278,15 +270,14 @@ static bool tick(puffer_env *env, State *s, float speed) {
     return s->balls < 0 || s->score == 2 * WALL_POINTS;
 }
 
-static float paddle_speed(const puffer_env *env) {
-    if (env->spec->num_heads) {
-        static const float SPEEDS[] = {0, -1, 1};
-        return SPEEDS[((const int32_t *)env->actions)[0]];
-    }
+PUFFER_TABLE float SPEEDS[] = {0, -1, 1}; /* stay, left, right */
+
+PUFFER_FN float paddle_speed(const puffer_env *env) {
+    if (env->spec->num_heads) return SPEEDS[((const int32_t *)env->actions)[0]];
     return fmaxf(-1, fminf(1, ((const float *)env->actions)[0]));
 }
 
-static void step(puffer_env *env, State *s) {
+PUFFER_FN void step(puffer_env *env, State *s) {
     const float speed = paddle_speed(env);
     const int frames = (int)env->args[FRAMESKIP];
     for (int frame = 0; frame < frames && !env->terminals[0]; frame++)
@@ -306,11 +297,6 @@ static void render(const puffer_env *env, const State *s, float *out) {
     out[3] = s->ball_y;
     out[4] = (float)s->balls;
     for (int i = 0; i < BRICKS; i++) out[5 + i] = s->bricks[i];
-}
-
-static void close(puffer_env *env, State *s) {
-    (void)env;
-    (void)s;
 }
 
 #define PUFFER_NAME "breakout"

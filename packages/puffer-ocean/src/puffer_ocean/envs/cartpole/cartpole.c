@@ -22,8 +22,8 @@
 enum { CONTINUOUS, MAX_STEPS };
 
 static const puffer_arg ARGS[] = {
-    {"continuous", PUFFER_BOOL, 0, 0, 1, "the action is a share of 10 N in [-1, 1]"},
-    {"max_steps", PUFFER_INT, 200, 1, 1e9, "truncate an episode of so many steps"},
+    PUFFER_BOOL("continuous", false, "the action is a share of 10 N in [-1, 1]"),
+    PUFFER_INT("max_steps", 200, 1, 1e9, "truncate an episode of so many steps"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
@@ -37,35 +37,26 @@ typedef struct {
 } State;
 
 static const char *describe(const double *args, puffer_spec *spec) {
-    spec->obs_dtype = PUFFER_F32;
+    puffer_observation(spec, PUFFER_F32, 0, 0);
     spec->obs_shape[0] = 4;
-    if (args[CONTINUOUS] != 0) {
-        spec->action_dims = 1;
-        spec->action_low = -1;
-        spec->action_high = 1;
-    } else {
-        spec->num_heads = 1;
-        spec->head_sizes[0] = 2;
-    }
+    if (args[CONTINUOUS] != 0)
+        puffer_continuous(spec, 1, -1, 1);
+    else
+        puffer_discrete(spec, 2);
     spec->max_steps = (int32_t)args[MAX_STEPS];
     spec->render_size = 2;
     return NULL;
 }
 
-static void init(puffer_env *env, State *s) {
-    (void)env;
-    (void)s;
-}
-
-static void observe(const puffer_env *env, const State *s) {
-    float *obs = env->observations;
+PUFFER_FN void observe(const puffer_env *env, const State *s) {
+    float *obs = (float *)env->observations;
     obs[0] = s->x;
     obs[1] = s->x_velocity;
     obs[2] = s->angle;
     obs[3] = s->angular_velocity;
 }
 
-static void reset(puffer_env *env, State *s) {
+PUFFER_FN void reset(puffer_env *env, State *s) {
     s->x = puffer_uniform(&env->rng, -0.05f, 0.05f);
     s->x_velocity = puffer_uniform(&env->rng, -0.05f, 0.05f);
     s->angle = puffer_uniform(&env->rng, -0.05f, 0.05f);
@@ -74,13 +65,13 @@ static void reset(puffer_env *env, State *s) {
     observe(env, s);
 }
 
-static float force(const puffer_env *env) {
+PUFFER_FN float force(const puffer_env *env) {
     if (env->spec->num_heads) return *(const int32_t *)env->actions ? FORCE : -FORCE;
     return FORCE * fmaxf(-1, fminf(1, *(const float *)env->actions));
 }
 
 /* Equations of motion without friction (Florian 2007), one explicit Euler step. */
-static void integrate(State *s, float push) {
+PUFFER_FN void integrate(State *s, float push) {
     const float sine = sinf(s->angle), cosine = cosf(s->angle);
     const float swing = POLE_MASS * POLE_HALF_LENGTH * s->angular_velocity * s->angular_velocity;
     const float drive = (push + swing * sine) / TOTAL_MASS;
@@ -95,7 +86,7 @@ static void integrate(State *s, float push) {
     s->angular_velocity += STEP * angular_acceleration;
 }
 
-static void step(puffer_env *env, State *s) {
+PUFFER_FN void step(puffer_env *env, State *s) {
     integrate(s, force(env));
     s->tick++;
     env->rewards[0] = 1;
@@ -110,11 +101,6 @@ static void render(const puffer_env *env, const State *s, float *out) {
     (void)env;
     out[0] = s->x;
     out[1] = s->angle;
-}
-
-static void close(puffer_env *env, State *s) {
-    (void)env;
-    (void)s;
 }
 
 #define PUFFER_NAME "cartpole"

@@ -10,12 +10,16 @@
 enum { SIZE };
 
 static const puffer_arg ARGS[] = {
-    {"size", PUFFER_INT, 11, 2, 256, "side of the grid"},
+    PUFFER_INT("size", 11, 2, 256, "side of the grid"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
 
 enum { EMPTY, AGENT, TARGET };
+
+/* What the actions do to row and column. */
+PUFFER_TABLE int32_t DOWN[] = {0, 1, -1, 0, 0};
+PUFFER_TABLE int32_t RIGHT[] = {0, 0, 0, -1, 1};
 
 typedef struct {
     int32_t size;
@@ -27,22 +31,16 @@ typedef struct {
 
 static const char *describe(const double *args, puffer_spec *spec) {
     const int32_t size = (int32_t)args[SIZE];
-    spec->obs_dtype = PUFFER_U8;
+    puffer_observation(spec, PUFFER_U8, EMPTY, TARGET);
     spec->obs_shape[0] = size * size;
-    spec->obs_low = EMPTY;
-    spec->obs_high = TARGET;
-    spec->num_heads = 1;
-    spec->head_sizes[0] = 5;
+    puffer_discrete(spec, 5);
     spec->render_size = size * size;
     return NULL;
 }
 
-static void init(puffer_env *env, State *s) {
+PUFFER_FN void reset(puffer_env *env, State *s) {
+    uint8_t *grid = (uint8_t *)env->observations;
     s->size = (int32_t)env->args[SIZE];
-}
-
-static void reset(puffer_env *env, State *s) {
-    uint8_t *grid = env->observations;
     const int32_t cells = s->size * s->size, centre = s->size / 2 * s->size + s->size / 2;
     const int32_t cell = puffer_randint(&env->rng, cells - 1);
     s->row = s->column = s->size / 2;
@@ -53,7 +51,7 @@ static void reset(puffer_env *env, State *s) {
     grid[s->target] = TARGET;
 }
 
-static void finish(puffer_env *env, float reward) {
+PUFFER_FN void finish(puffer_env *env, float reward) {
     env->rewards[0] = reward;
     env->terminals[0] = true;
     double *log = puffer_log(env, 0);
@@ -61,10 +59,9 @@ static void finish(puffer_env *env, float reward) {
     log[1] = reward > 0;
 }
 
-static void step(puffer_env *env, State *s) {
-    static const int32_t DOWN[] = {0, 1, -1, 0, 0}, RIGHT[] = {0, 0, 0, -1, 1};
+PUFFER_FN void step(puffer_env *env, State *s) {
     const int32_t action = *(const int32_t *)env->actions;
-    uint8_t *grid = env->observations;
+    uint8_t *grid = (uint8_t *)env->observations;
     const int32_t row = s->row + DOWN[action], column = s->column + RIGHT[action];
     const bool outside = row < 0 || row >= s->size || column < 0 || column >= s->size;
     s->tick++;
@@ -80,13 +77,8 @@ static void step(puffer_env *env, State *s) {
 }
 
 static void render(const puffer_env *env, const State *s, float *out) {
-    const uint8_t *grid = env->observations;
+    const uint8_t *grid = (const uint8_t *)env->observations;
     for (int32_t i = 0; i < s->size * s->size; i++) out[i] = grid[i];
-}
-
-static void close(puffer_env *env, State *s) {
-    (void)env;
-    (void)s;
 }
 
 #define PUFFER_NAME "squared"

@@ -1,0 +1,180 @@
+"""`puffer plan` and `puffer run`: nothing starts before it is written down and checked."""
+
+import json
+import os
+
+import pytest
+
+from puffer_cli import plans
+from puffer_cli.main import main
+
+SMALL = ["--env.num-envs=32", "--env.size=3", "--train.horizon=16", "--train.minibatch-size=0"]
+SMALL += ["--train.threads=1", "--policy.hidden-size=16", "--vec.num-threads=1"]
+SMALL += ["--train.total-timesteps=2048", "--train.eval-episodes=8"]
+
+
+def printed(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def document(capsys):
+    return printed(capsys, "plan", "train", "squared", *SMALL)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "plan.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return str(path)
+
+    return write
+
+
+def refused(capsys, path):
+    assert main(["plan", "validate", path]) == 2
+    assert main(["run", path]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return err
+
+
+def test_a_plan_holds_every_setting_and_its_needs(document):
+    from puffer_cli.config import load_config
+
+    assert set(document["config"]) == set(load_config("squared").flat()) - {"train.env"}
+    assert document["limits"] == {
+        "steps": 2048,  # 4 batches of 32 x 16
+        "agents": 32,
+        "workers": 0,
+        "threads": 1,
+        "seconds": 3600,
+    }
+    assert document["training_seed"] == 42
+    assert document["evaluation_seed"] == 42 + 2**31
+
+
+def test_nothing_is_started_or_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed(capsys, "plan", "train", "breakout")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_is_run_as_it_is_written(capsys, tmp_path, write):
+    folder = tmp_path / "runs"
+    document = printed(capsys, "plan", "train", "squared", *SMALL, "--run-dir", str(folder))
+    path = write(document)
+    assert printed(capsys, "plan", "validate", path)["valid"] is True
+    result = printed(capsys, "run", path, "--json")
+    assert result["steps"] == 2048
+    kept = json.loads(
+        (folder / "squared" / os.path.basename(result["run"]) / "config.json").read_text()
+    )
+    values = {key: entry["value"] for key, entry in kept["config"].items()}
+    assert values.pop("train.env") == "squared"
+    assert values == document["config"]
+    assert {e["origin"] for k, e in kept["config"].items() if k != "train.env"} == {"plan"}
+
+    # and its evaluation: separate seeds, the exact policy
+    wanted = ["--policy", result["run"], "--run-dir", str(folder), "--episodes", "8"]
+    repro = printed(capsys, "plan", "repro", "squared", *wanted, "--repeats", "2")["plans"]
+    seeds = [plan["evaluation_seed"] for plan in repro]
+    assert seeds == [42 + 2**31, 42 + 2**31 + 8]  # 8 episodes use 8 seeds
+    results = [printed(capsys, "run", write(plan), "--json") for plan in repro]
+    assert [r["seed"] for r in results] == seeds
+    assert all(r["stats"]["episodes"] == 8 for r in results)
+    again = printed(capsys, "run", write(repro[0]), "--json")
+    assert again["stats"] == results[0]["stats"]
+
+    other = {**repro[0], "policy": {**repro[0]["policy"], "manifest_sha256": "0" * 64}}
+    assert main(["run", write(other)]) == 2
+    assert "another policy" in capsys.readouterr().err
+
+
+def test_the_time_limit_ends_a_run(capsys, tmp_path, write):
+    arguments = [*SMALL, "--train.total-timesteps=1e11", "--max-seconds=1"]
+    document = printed(capsys, "plan", "train", "squared", *arguments, "--run-dir", str(tmp_path))
+    assert main(["run", write(document)]) == 128 + 15
+    assert "1 seconds are over" in capsys.readouterr().err
+    assert list(tmp_path.glob("squared/*/checkpoints/*/manifest.json"))
+
+
+def changed(document, path, value):
+    *folders, last = path
+    copy = json.loads(json.dumps(document))
+    inner = copy
+    for name in folders:
+        inner = inner[name]
+    inner[last] = value
+    return copy
+
+
+BAD = [
+    (["config", "train.wandb_token"], "abc", "config.train.wandb_token: looks like a secret"),
+    (["config", "env.api_key"], "abc", "config.env.api_key: looks like a secret"),
+    (["env"], "mypackage.envs.MyEnv", "no name of an environment"),
+    (["env"], "squred", "squared"),
+    (["config", "train.minibatch_size"], 100, "multiple of train.horizon = 16"),
+    (["config", "train.bptt_horizon"], 16, "train.horizon"),
+    (["config", "train.lerning_rate"], 0.1, "train.learning_rate"),
+    (["config", "train.learning_rate"], -1, "train.learning_rate"),
+    (["config", "train.total_timesteps"], 10**9, "limits.steps: 2048 is below"),
+    (["config", "env.num_envs"], 64, "limits.agents: 32 is below the 64"),
+    (["limits", "steps"], 10**15, "limits.steps"),
+    (["limits", "steps"], None, "limits.steps"),
+    (["limits", "seconds"], 0, "limits.seconds"),
+    (["limits", "seconds"], "60", "limits.seconds"),
+    (["limits", "agents"], True, "limits.agents"),
+    (["evaluation_seed"], 42, "overlap"),
+    (["evaluation_seed"], 42 + 31, "seeds 73 to 80 overlap those of the training, 42 to 73"),
+    (["training_seed"], 43, "not train.seed = 42"),
+    (["format"], 2, "format"),
+    (["command"], "rm", "command"),
+    (["external_logging"], "wandb", "external_logging"),
+    (["surprise"], 1, "surprise"),
+    (["episodes"], 5, "belong to plans of an evaluation"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD)
+def test_bad_plans_are_refused_with_the_reason(capsys, document, write, path, value, message):
+    err = refused(capsys, write(changed(document, path, value)))
+    assert message in err
+    assert "abc" not in err  # a secret is not repeated
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not strict JSON"),
+        ("[]", "the document"),
+        ("{'a': 1}", "not strict JSON"),
+        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": 1, "a": 2}', "'a' stands there twice"),
+        ("[" * 100_000, "not strict JSON"),
+        (" " * 2_000_000, "larger than"),
+    ],
+)
+def test_what_is_no_plan(capsys, write, text, message):
+    assert message in refused(capsys, write(text))
+
+
+def test_a_setting_that_is_left_out_is_missed(capsys, document, write):
+    del document["config"]["train.gamma"]
+    assert "train.gamma is missing" in refused(capsys, write(document))
+
+
+@pytest.mark.parametrize("arguments", [[], ["--policy", "latest"]])
+def test_an_evaluation_names_its_policy(capsys, arguments):
+    assert main(["plan", "eval", "squared", *arguments]) == 2
+    assert "latest" in capsys.readouterr().err
+
+
+def test_the_schema_is_published(capsys, document):
+    schema = printed(capsys, "plan", "schema")
+    assert schema["additionalProperties"] is False
+    assert set(document) <= set(schema["properties"])
+    assert set(schema["properties"]) == set(plans.Plan.model_fields)
