@@ -58,22 +58,26 @@ struct Named {
 };
 
 // Gives out aligned pieces of one allocation. `add` before `allocate` plans; the pointers that it
-// was given are set by `allocate`.
+// was given are set by `allocate`. Scratch need not be zeroed: nobody reads it before it is
+// written.
+//
+// PUFFER_CHECK makes a checking build: every piece is an allocation of its own, so that a sanitizer
+// sees a step beyond it, and scratch is filled with NaN.
 class Arena {
    public:
     enum { ALIGNMENT = 64 };
+    enum Content { ZEROS, SCRATCH };
 
-    Arena() = default;
+    explicit Arena(Content content) : content(content) {}
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
     ~Arena() {
-        std::free(base);
+        for (void *const block : blocks) std::free(block);
     }
 
     template <class T>
     void add(T **pointer, int64_t count) {
-        plans.push_back({(void **)(void *)pointer, bytes});
-        bytes += (count * (int64_t)sizeof(T) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        plans.push_back({(void **)(void *)pointer, count * (int64_t)sizeof(T)});
     }
 
     // `add`, and a name under which the array is seen from outside.
@@ -93,14 +97,17 @@ class Arena {
     }
 
     void allocate() {
-        const size_t size = (size_t)(bytes > 0 ? bytes : (int64_t)ALIGNMENT);
-        base = std::aligned_alloc(ALIGNMENT, size);
-        if (!base) throw std::bad_alloc();
-        std::memset(base, 0, size);
+#ifdef PUFFER_CHECK
+        for (const Plan &plan : plans) set(plan, block(plan.bytes));
+#else
+        int64_t total = 0;
+        for (const Plan &plan : plans) total += padded(plan.bytes);
+        char *piece = block(padded(total));
         for (const Plan &plan : plans) {
-            const void *const piece = (char *)base + plan.offset;
-            std::memcpy(plan.pointer, &piece, sizeof piece);
+            set(plan, piece);
+            piece += padded(plan.bytes);
         }
+#endif
         for (auto &entry : names) std::memcpy(&entry.first.data, entry.second, sizeof(void *));
     }
 
@@ -111,12 +118,33 @@ class Arena {
    private:
     struct Plan {
         void **pointer;
-        int64_t offset;
+        int64_t bytes;
     };
+
+    static int64_t padded(int64_t bytes) {
+        return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+
+    static void set(const Plan &plan, const void *piece) {
+        std::memcpy(plan.pointer, &piece, sizeof piece);
+    }
+
+    char *block(int64_t bytes) {
+        void *memory = nullptr;
+        if (posix_memalign(&memory, ALIGNMENT, (size_t)bytes)) throw std::bad_alloc();
+        blocks.push_back(memory);
+#ifdef PUFFER_CHECK
+        std::memset(memory, content == SCRATCH ? 0xff : 0, (size_t)bytes);
+#else
+        std::memset(memory, 0, (size_t)bytes);
+#endif
+        return (char *)memory;
+    }
+
+    const Content content;
     std::vector<Plan> plans;
     std::vector<std::pair<Named, void **>> names;
-    int64_t bytes = 0;
-    void *base = nullptr;
+    std::vector<void *> blocks;
 };
 
 }  // namespace puffer

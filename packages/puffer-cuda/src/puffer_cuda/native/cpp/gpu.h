@@ -104,7 +104,7 @@ struct Stream {};
 #ifdef PUFFER_ORDER
 
 // 0: forward; 1: backward; more: a permutation of that seed.
-inline thread_local uint64_t order = 0;
+inline uint64_t order = 0;
 
 template <class F>
 void in_order(int64_t n, F f) {

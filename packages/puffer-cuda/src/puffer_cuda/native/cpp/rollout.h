@@ -143,7 +143,7 @@ class Collector {
     }
 
     RolloutArrays rollout;
-    Arena named;
+    Arena named{Arena::ZEROS};
 
    private:
     struct Tally {
@@ -244,6 +244,7 @@ class Collector {
                         (size_t)env.obs_bytes);
             std::memcpy(f.state + count * state_size, rollout.state + agent * state_size,
                         (size_t)state_size * sizeof(float));
+            f.begins[count] = 0;
             f.agents[count++] = agent;
         }
         if (count == 0) return;
@@ -260,7 +261,7 @@ class Collector {
     const Environments env;
     int64_t state_size, envs_per_slice;
     int slices;
-    Arena arena;
+    Arena arena{Arena::SCRATCH};
     std::vector<StepScratch> scratch;
     std::vector<FinalScratch> final_scratch;
     std::vector<Tally> tallies;

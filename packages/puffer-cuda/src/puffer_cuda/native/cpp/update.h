@@ -83,7 +83,7 @@ class Learner {
         learn_chosen(pool, epoch, counters, figures);
     }
 
-    Arena named;
+    Arena named{Arena::ZEROS};
     float *weights;
 
    private:
@@ -276,7 +276,7 @@ class Learner {
     const int64_t agents;
     int slice_segments, slices, lanes;
     std::vector<Item> by_size;
-    Arena arena;
+    Arena arena{Arena::SCRATCH};
     std::vector<LearnScratch> learn_scratch;
     std::vector<MuonScratch> muon_scratch;
     float *gradients, *momentum, *square, *ratios, *advantage, *lane_gradients, *statistics;
