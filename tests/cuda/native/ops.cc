@@ -13,6 +13,7 @@ using namespace puffer;
 
 namespace {
 
+#ifndef __CUDACC__
 void naive_sgemm(int, int ta, int tb, int m, int n, int k, float, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc) {
     for (int i = 0; i < m; i++)
@@ -24,6 +25,24 @@ void naive_sgemm(int, int ta, int tb, int m, int n, int k, float, const float *a
             c[i * ldc + j] = (float)(sum + (beta != 0 ? (double)beta * (double)c[i * ldc + j] : 0));
         }
 }
+#endif
+
+// Memory that host and kernels share.
+void *allocate(size_t bytes) {
+#ifdef __CUDACC__
+    void *memory = nullptr;
+    check(cudaMallocManaged(&memory, bytes), "cudaMallocManaged");
+    return memory;
+#else
+    return std::malloc(bytes);
+#endif
+}
+
+template <class T>
+T *shared() {
+    static T *const memory = (T *)allocate(sizeof(T));
+    return memory;
+}
 
 Heads heads_of(int count, const int *sizes, int dims) {
     Heads heads = {count, {}, dims};
@@ -31,7 +50,17 @@ Heads heads_of(int count, const int *sizes, int dims) {
     return heads;
 }
 
-const Gemm GEMM = {naive_sgemm};
+#ifdef __CUDACC__
+const Gemm &gemm() {
+    static const Gemm made;
+    return made;
+}
+#else
+const Gemm &gemm() {
+    static const Gemm made = {naive_sgemm};
+    return made;
+}
+#endif
 
 }  // namespace
 
@@ -46,16 +75,26 @@ void op_order(uint64_t value) {
 #endif
 }
 
+void op_allocate(uint64_t bytes, void **out) {
+    *out = allocate(bytes);
+}
+
+void op_sync() {
+#ifdef __CUDACC__
+    check(cudaDeviceSynchronize(), "op_sync");
+#endif
+}
+
 void op_exp(int64_t n, const float *x, float *y) {
-    for_each({}, n, [=](int64_t i) { y[i] = fast_exp(x[i]); });
+    for_each({}, n, [=] PUFFER_KERNEL(int64_t i) { y[i] = fast_exp(x[i]); });
 }
 
 void op_log(int64_t n, const float *x, float *y) {
-    for_each({}, n, [=](int64_t i) { y[i] = fast_log(x[i]); });
+    for_each({}, n, [=] PUFFER_KERNEL(int64_t i) { y[i] = fast_log(x[i]); });
 }
 
 void op_sigmoids(int64_t n, const float *x, float *y) {
-    for_each({}, n, [=](int64_t i) {
+    for_each({}, n, [=] PUFFER_KERNEL(int64_t i) {
         const Three s = sigmoids(x[i], x[n + i], x[2 * n + i]);
         y[i] = s.a, y[n + i] = s.b, y[2 * n + i] = s.c;
     });
@@ -80,9 +119,9 @@ void op_encode(int dtype, int64_t n, const void *from, float *to) {
 
 void op_gemm(int kind, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
              float beta) {
-    if (kind == 0) GEMM.nt(m, n, k, a, b, c, beta);
-    if (kind == 1) GEMM.nn(m, n, k, a, b, c, beta);
-    if (kind == 2) GEMM.tn(m, n, k, a, b, c, beta);
+    if (kind == 0) gemm().nt(m, n, k, a, b, c, beta);
+    if (kind == 1) gemm().nn(m, n, k, a, b, c, beta);
+    if (kind == 2) gemm().tn(m, n, k, a, b, c, beta);
 }
 
 void op_add_bias(int64_t rows, int64_t n, const float *bias, float *y) {
@@ -162,18 +201,19 @@ void op_sum_of_squares(int64_t n, const float *x, double *partial, double *resul
 
 void op_adamw(int64_t n, const float *step, const float *settings, const float *gradients,
               float *mean, float *square, float *weights) {
-    const StepSize size = {step[0], step[1], step[2], step[3]};
-    adamw({}, n, &size, {settings[0], settings[1], settings[2], settings[3], settings[4]},
-          gradients, mean, square, weights);
+    StepSize *size = shared<StepSize>();
+    *size = {step[0], step[1], step[2], step[3]};
+    adamw({}, n, size, {settings[0], settings[1], settings[2], settings[3], settings[4]}, gradients,
+          mean, square, weights);
 }
 
 void op_muon(int64_t rows, int64_t columns, float rate, float gradient_scale, float momentum_factor,
              float decay, const float *gradients, float *momentum, float *weights, float *x,
              float *y, float *gram, float *square, double *partial) {
-    const StepSize size = {rate, gradient_scale, 1, 1};
-    double norm;
-    muon({}, GEMM, rows, columns, &size, {momentum_factor, 0, 0, decay, 1}, gradients, momentum,
-         weights, {x, y, gram, square, partial, &norm});
+    StepSize *size = shared<StepSize>();
+    *size = {rate, gradient_scale, 1, 1};
+    muon({}, gemm(), rows, columns, size, {momentum_factor, 0, 0, decay, 1}, gradients, momentum,
+         weights, {x, y, gram, square, partial, shared<double>()});
 }
 
 void op_shuffle(int64_t n, uint64_t seed, uint64_t index, int64_t *out) {
