@@ -15,7 +15,7 @@ import numpy as np
 from puffer_cuda.native import build, nvcc
 
 TESTS = Path(__file__).parents[1] / "cuda" / "native"
-INCLUDE = f"-I{build.SOURCE.parent}"
+INCLUDE = f"-I{os.environ.get('PUFFER_TEST_CPP', build.SOURCE.parent)}"  # another copy: mutants
 ON_GPU = os.environ.get("PUFFER_TEST_DEVICE") == "cuda"
 
 
