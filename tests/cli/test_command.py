@@ -35,7 +35,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     result = puffer(
         *("train", "puffer_squared", "--json", "--run-dir", str(folder), *SMALL),
-        *("--train.total-timesteps", "2000", "--train.eval-episodes", "20"),
+        *("--train.total-timesteps", "2000", "--eval.episodes", "20"),
         *("--train.checkpoint-interval", "2", "--train.seed=3"),
     )
     assert result.returncode == 0, result.stderr
@@ -108,7 +108,7 @@ def test_long_episodes_are_left_out_and_said(capsys):
     assert main(["eval", "squared", "--episodes", "4", "--max-steps", "1", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["stats"] == {"episodes": 0}
-    assert "4 of 4 episodes were longer than 1" in captured.err
+    assert "4 of 4 episodes did not end within the limits (eval.max_steps = 1," in captured.err
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_full_disk_does_not_end_training(tmp_path, monkeypatch, capsys, backen
         return save(self, folder)
 
     monkeypatch.setattr(trainer, "save_checkpoint", fails_first)
-    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--train.eval-episodes", "0"]
+    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--eval.episodes", "0"]
     line += ["--train.backend", backend]
     line += ["--train.total-timesteps", "1024", "--train.checkpoint-interval", "1"]
     assert main(line) == 0
@@ -310,7 +310,7 @@ def test_a_run_that_breaks_keeps_what_it_learnt(tmp_path, monkeypatch, capsys, b
 
 
 def test_the_backend_is_chosen_and_the_reason_said(tmp_path, monkeypatch, capsys):
-    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--train.eval-episodes", "0"]
+    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--eval.episodes", "0"]
     line += ["--train.total-timesteps", "512"]
     for arguments, expected in (
         ([], "backend: native"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli.config import Config
-from puffer_cli.environments import find
+from puffer_cli.environments import GYMNASIUM, find
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class VecPlan:
         backend: "PufferEnv", "Serial" or "Multiprocessing".
         num_envs: instances of the creator.
         num_workers: processes; None: the vectorizer chooses.
+        options: further keywords of the backend.
         env_kwargs: keyword arguments of one instance.
         num_agents: agents of all instances.
     """
@@ -32,6 +33,7 @@ class VecPlan:
     num_workers: int | None
     env_kwargs: dict[str, Any]
     num_agents: int
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def plan_vec(config: Config) -> VecPlan:
@@ -52,7 +54,7 @@ def plan_vec(config: Config) -> VecPlan:
         backend = "multiprocessing" if vec.num_workers else "native" if native else "serial"
     if backend == "native" and not native:
         raise APIUsageError(
-            f"vec.backend = native steps C environments, and {config.train.env} is none; "
+            f"vec.backend = native steps C environments, and {environment.name} is none; "
             "use serial or multiprocessing."
         )
     if backend != "multiprocessing" and vec.num_workers:
@@ -60,11 +62,16 @@ def plan_vec(config: Config) -> VecPlan:
             f"vec.num_workers = {vec.num_workers} needs vec.backend = multiprocessing, "
             f"got {backend}."
         )
+    if backend != "multiprocessing" and (vec.batch_size or not vec.zero_copy):
+        raise APIUsageError(
+            "vec.batch_size and vec.zero_copy = false need vec.backend = multiprocessing, got "
+            f"{backend}."
+        )
     if backend != "native" and vec.num_threads:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
         )
-    agents = environment.agents(config.env) * config.env["num_envs"] if native else 1
+    agents = environment.agents(config.env) * (config.env["num_envs"] if native else 1)
     if backend == "native":
         instances = max(vec.num_envs, 1)
         copies = {"num_envs": instances * config.env["num_envs"]}
@@ -83,7 +90,11 @@ def plan_vec(config: Config) -> VecPlan:
             f"nearest: {near}."
         )
     name = "Serial" if backend == "serial" else "Multiprocessing"
-    return VecPlan(name, num_envs, vec.num_workers or None, dict(config.env), num_envs * agents)
+    options = {}
+    if backend == "multiprocessing":
+        options = {"batch_size": vec.batch_size or None, "zero_copy": vec.zero_copy}
+    workers = vec.num_workers or None
+    return VecPlan(name, num_envs, workers, dict(config.env), num_envs * agents, options)
 
 
 def make_vecenv(config: Config) -> VecEnv:
@@ -103,8 +114,22 @@ def make_vecenv(config: Config) -> VecEnv:
         num_envs=plan.num_envs,
         seed=config.train.seed,
         **workers,
+        **plan.options,
     )
     return vecenv
+
+
+def video_config(config: Config, seed: int) -> Config:
+    """`config` with one environment in this process, which draws pictures, and another seed."""
+    changed = config.model_copy(deep=True)
+    changed.train.seed = seed
+    changed.vec.num_workers = changed.vec.num_threads = 0
+    changed.vec.num_envs, changed.vec.backend = 1, "auto"
+    if find(config.train.env).native:
+        changed.env["num_envs"] = 1
+    if config.train.env.startswith(GYMNASIUM):
+        changed.env["render_mode"] = "rgb_array"
+    return changed
 
 
 def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
@@ -119,4 +144,5 @@ def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
     else:
         workers = max(changed.vec.num_workers, 1)
         changed.vec.num_envs = -(-instances // workers) * workers
+    changed.vec.batch_size, changed.vec.zero_copy = 0, True
     return changed

@@ -14,20 +14,23 @@ if TYPE_CHECKING:
     from torch import nn
 
     from puffer_cuda.native.trainer import NativePuffeRL
-    from puffer_cuda.pufferl import PuffeRL
+    from puffer_cuda.pufferl import Logger, PuffeRL
 
     Trainer: TypeAlias = PuffeRL | NativePuffeRL
 
 LACKS = "the native backend cannot train this: {}"
 
 
-def choose(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> tuple[str, str]:
+def choose(
+    train: TrainConfig, policy: PolicyConfig, native_env: bool, alone: bool = True
+) -> tuple[str, str]:
     """The backend of a run, by its settings alone; imports no torch.
 
     Args:
         train: the [train] section; its `backend` is auto, native or torch.
         policy: the [policy] section.
         native_env: the environments are in C, stepped by the native vectorizer.
+        alone: one process, and no past policies to play against.
 
     Returns:
         ("native", "") or ("torch", why it is not native).
@@ -38,13 +41,15 @@ def choose(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> tuple[
     if train.backend == "torch":
         return "torch", "train.backend = torch"
     reason = unsupported(train, policy, native_env)
+    if not alone:
+        reason = "it trains in one process and without self-play"
     if reason and train.backend == "native":
         raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
     return ("torch", LACKS.format(reason)) if reason else ("native", "")
 
 
 def make_trainer(
-    chosen: str, train: TrainConfig, vecenv: Any, policy: nn.Module
+    chosen: str, train: TrainConfig, vecenv: Any, policy: nn.Module, logger: Logger | None = None
 ) -> tuple[Trainer, str]:
     """The trainer of the chosen backend; of Torch's where the objects or the machine ask for it.
 
@@ -59,12 +64,12 @@ def make_trainer(
     from puffer_cuda.pufferl import PuffeRL
 
     if chosen == "torch":
-        return PuffeRL(train, vecenv, policy), ""
+        return PuffeRL(train, vecenv, policy, logger), ""
     reason = unsupported_objects(vecenv, policy)
     if not reason and train.backend == "auto" and choose_device(train.device).type != "cpu":
         reason = "it runs on the CPU, and train.device = auto took the GPU"
     if not reason:
-        return NativePuffeRL(train, vecenv, policy), ""
+        return NativePuffeRL(train, vecenv, policy, logger), ""
     if train.backend == "native":
         raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
-    return PuffeRL(train, vecenv, policy), LACKS.format(reason)
+    return PuffeRL(train, vecenv, policy, logger), LACKS.format(reason)

@@ -1,4 +1,4 @@
-"""Compile C environments, each to its own shared library.
+"""Compile C environments, each to its own shared library, and the pool of threads beside them.
 
 Installing the package and `python -m puffer_ocean` call this code. It needs a C compiler only: this
 file imports nothing but the standard library.
@@ -18,14 +18,15 @@ PACKAGE = Path(__file__).parent
 ENVS = PACKAGE / "envs"
 LIBRARIES = PACKAGE / "lib"
 INCLUDE = PACKAGE / "include"
+SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+POOL = LIBRARIES / f"libpuffer_pool{SUFFIX}"
 
 # -ffp-contract=off: the same floats on every machine, with or without fused multiply-add.
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-ffp-contract=off", "-fno-math-errno")
 RELEASE = ("-O3",)
-DEBUG = (
-    *("-O1", "-g", "-DPUFFER_DEBUG"),  # rows of an environment apart from its neighbours'
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
-)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+# PUFFER_DEBUG: rows of an environment apart from its neighbours'
+DEBUG = ("-O1", "-g", "-DPUFFER_DEBUG", *SANITIZERS)
 
 
 class BuildError(RuntimeError):
@@ -39,12 +40,23 @@ def names() -> list[str]:
 
 def source(name: str) -> Path:
     """The C source of a shipped environment."""
-    return ENVS / name / f"{name}.c"
+    return source_in(ENVS / name)
 
 
 def library(name: str) -> Path:
     """Where the shared library of a shipped environment lies."""
-    return LIBRARIES / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    return library_in(ENVS / name)
+
+
+def source_in(folder: Path) -> Path:
+    """The C source of the environment in a folder of its name."""
+    return folder / f"{folder.name}.c"
+
+
+def library_in(folder: Path) -> Path:
+    """Where the shared library of that environment lies: in the folder, but for shipped ones."""
+    shelf = LIBRARIES if folder.parent == ENVS else folder
+    return shelf / f"{folder.name}{SUFFIX}"
 
 
 def compiler() -> list[str]:
@@ -68,13 +80,16 @@ def compiler() -> list[str]:
     )
 
 
-def compile_library(source: Path, target: Path, debug: bool = False) -> None:
+def compile_library(source: Path, target: Path, debug: bool = False) -> str:
     """Compile one source to one shared library, replacing `target` only on success.
 
     Args:
         source: the environment's C file.
         target: path of the library to write.
         debug: with AddressSanitizer and UndefinedBehaviorSanitizer instead of optimisation.
+
+    Returns:
+        The compiler's warnings.
 
     Raises:
         BuildError: no compiler, or the source has errors.
@@ -84,18 +99,19 @@ def compile_library(source: Path, target: Path, debug: bool = False) -> None:
         built = Path(scratch) / target.name
         command = [*compiler(), *FLAGS, *(DEBUG if debug else RELEASE)]
         command += ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}"]
-        command += [str(source), "-o", str(built), "-lm"]
+        command += [str(source), "-o", str(built), "-lm", "-pthread"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise BuildError(f"{source} does not compile:\n{result.stderr}")
         os.replace(built, target)
+        return result.stderr
 
 
 def build_all(selection: list[str] | None = None) -> dict[str, str]:
-    """Build shipped environments; a broken one does not stop the others.
+    """Build shipped environments, without a selection also the pool; what is broken stops no other.
 
     Returns:
-        The compiler's message of each environment that failed.
+        The compiler's message of each that failed.
 
     Raises:
         BuildError: no compiler, or an unknown name.
@@ -104,10 +120,13 @@ def build_all(selection: list[str] | None = None) -> dict[str, str]:
     for name in selection or ():
         if name not in names():
             raise BuildError(f"no environment {name!r} to build; there are {', '.join(names())}.")
+    targets = {name: (source(name), library(name)) for name in selection or names()}
+    if not selection:
+        targets["pool"] = (PACKAGE / "pool.c", POOL)
     failures = {}
-    for name in selection or names():
+    for name, (path, target) in targets.items():
         try:
-            compile_library(source(name), library(name))
+            compile_library(path, target)
         except BuildError as error:
             failures[name] = str(error)
     return failures

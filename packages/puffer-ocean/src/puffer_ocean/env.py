@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import itertools
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from puffer_core import APIUsageError, PufferEnv
+from puffer_core.spaces import is_below
 from puffer_ocean.arguments import TEXT
 from puffer_ocean.library import contract, load
+from puffer_ocean.pool import Pool
+from puffer_ocean.renderer import load_renderer
+from puffer_ocean.window import Window
 
 Array = npt.NDArray[Any]
 Info = dict[str, Any]
+
+RENDER_MODES = (None, "rgb_array", "human")
+HUMAN_FPS = 30
 
 
 class OceanEnv(PufferEnv):
@@ -46,10 +50,11 @@ class OceanEnv(PufferEnv):
         """Create the environments; `reset` begins the first episodes.
 
         Args:
-            name: a shipped environment, with or without `puffer_`.
+            name: a shipped environment, with or without `puffer_`; one that a package registers
+                under `puffer.envs`; or the path of a folder, with a slash.
             num_envs: copies of it; each has its own random stream by (seed, index).
             num_threads: threads that share the copies in `step`; the interpreter lock is free.
-            render_mode: None or "rgb_array".
+            render_mode: None, "rgb_array", or "human": `render` shows a window.
             buf: the vectorizer's buffers, as PufferEnv takes them.
             seed: non-negative integer.
             arguments: the environment's own keyword arguments, from its ARGS table.
@@ -65,9 +70,13 @@ class OceanEnv(PufferEnv):
             raise APIUsageError(
                 f"num_envs and num_threads must be at least 1, got {num_envs} and {num_threads}."
             )
-        if render_mode not in (None, "rgb_array"):
-            raise APIUsageError(f"render_mode must be None or 'rgb_array', got {render_mode!r}.")
+        if render_mode not in RENDER_MODES:
+            raise APIUsageError(
+                f"render_mode must be None, 'rgb_array' or 'human', got {render_mode!r}."
+            )
+        self._window = Window(library.name) if render_mode == "human" else None
         self.name = library.name
+        self.folder = library.folder
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.arguments = values
@@ -83,11 +92,10 @@ class OceanEnv(PufferEnv):
         self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
         self._choices = None if not self._discrete else _choices(spec.action_space)
         self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
+        threads = min(num_threads, num_envs)
+        self._pool = Pool(threads) if threads > 1 else None
         self._vec = self._create(values, seed)
         self._started = False
-        bounds = [num_envs * k // num_threads for k in range(num_threads + 1)]
-        self._ranges = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
-        self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
 
     def _create(self, values: dict[str, Any], seed: int) -> Any:
         ffi, library = contract(), self._library
@@ -140,10 +148,7 @@ class OceanEnv(PufferEnv):
         if self._pool is None:
             step(vec, 0, self.num_envs)
         else:
-            pending = [self._pool.submit(step, vec, *bounds) for bounds in self._ranges[1:]]
-            step(vec, *self._ranges[0])
-            for future in pending:
-                future.result()
+            self._pool.step(step, vec, self.num_envs)
         return self.observations, self.rewards, self.terminals, self.truncations, self._infos()
 
     def _take(self, actions: Array) -> None:
@@ -165,6 +170,8 @@ class OceanEnv(PufferEnv):
             if not np.isfinite(actions).all():
                 row = int(np.argwhere(~np.isfinite(actions))[0, 0])
                 raise APIUsageError(f"actions must be finite; agent {row} got {actions[row]}.")
+        elif isinstance(self._choices, int) and is_below(actions, self._choices):
+            return
         elif actions.min() < 0 or (actions >= self._choices).any():
             row = int(np.argwhere((actions < 0) | (actions >= self._choices))[0, 0])
             raise APIUsageError(
@@ -172,9 +179,9 @@ class OceanEnv(PufferEnv):
             )
 
     def _infos(self) -> list[Info]:
-        ended = np.flatnonzero(self.terminals | self.truncations)
-        if not ended.size:
+        if not (np.count_nonzero(self.terminals) or np.count_nonzero(self.truncations)):
             return []
+        ended = np.flatnonzero(self.terminals | self.truncations)
         rows = self._logs[ended]
         info = {
             "agent_id": ended,
@@ -290,13 +297,21 @@ class OceanEnv(PufferEnv):
         return buffers
 
     def render(self, index: int = 0) -> npt.NDArray[np.uint8]:
-        """A picture of environment `index`: (height, width, 3) bytes. Opens no window."""
+        """A picture of environment `index`: (height, width, 3) bytes.
+
+        With render_mode "human" it is shown in a window too, at most 30 times a second.
+
+        Raises:
+            APIUsageError: no such index, or no `render.py`.
+        """
         self._check_index(index)
         state = np.zeros(self._spec.render_size, np.float32)
         pointer = contract().from_buffer("float[]", state)
         self._library.functions.render(self._open(), index, pointer)
-        renderer = importlib.import_module(f"puffer_ocean.envs.{self.name}.render")
+        renderer = load_renderer(self._library.folder)
         picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments_of(index))
+        if self._window is not None:
+            self._window.show(picture, HUMAN_FPS)
         return picture
 
     def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:
@@ -313,9 +328,11 @@ class OceanEnv(PufferEnv):
         if getattr(self, "_vec", None) is None:
             return
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.close()
         self._library.functions.close(self._vec)
         self._vec = None
+        if self._window is not None:
+            self._window.close()
 
     def __del__(self) -> None:
         self.close()

@@ -6,4 +6,22 @@ A module has `HELP` (one line), `add_arguments(parser)` and `run(options, values
 `puffer --help`: heavy modules are imported in `run`.
 """
 
-NAMES = ("train", "eval", "check", "envs", "config", "inspect", "doctor", "plan", "run")
+NAMES = (
+    "train",
+    "eval",
+    "play",
+    "match",
+    "sweep",
+    "constellation",
+    "envs",
+    "check",
+    "new-env",
+    "build",
+    "config",
+    "autotune",
+    "plan",
+    "run",
+    "import",
+    "inspect",
+    "doctor",
+)

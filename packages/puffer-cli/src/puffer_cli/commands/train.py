@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         metavar="WHICH",
-        help="go on with a run: latest, or the folder of a run or checkpoint",
+        help="go on with a run: latest, best, or the folder of a run or checkpoint",
     )
 
 
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     from puffer_cli.layers import COMMAND_LINE, Layer
     from puffer_cli.report import finish
     from puffer_core.errors import APIUsageError
+    from puffer_cuda.launch import rank
 
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         config, checkpoint = resume.resume_config(environment, options.resume, changes)
         changed = resume.differences(run_layer(environment, checkpoint), config)
     console = make_console(options.json)
+    console.quiet = rank() > 0  # the first process speaks for all
     try:
         with Dashboard(console, f"puffer train {config.train.env}") as dashboard:
             for line in changed:
@@ -62,4 +64,4 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     except train.Stopped as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal
-    return finish(console, document, options.json)
+    return 0 if rank() else finish(console, document, options.json)

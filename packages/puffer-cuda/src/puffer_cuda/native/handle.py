@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.errors import NonFiniteError
 from puffer_cuda.native import library
 from puffer_cuda.plan import Plan
 from puffer_ocean import OceanEnv
@@ -111,13 +112,13 @@ class Handle:
         """Fill the rollout; returns the seconds of an average thread that environments took.
 
         Raises:
-            FloatingPointError: a reward that is not finite.
+            NonFiniteError: a reward that is not finite.
             APIUsageError: the environments are closed.
         """
         self._env.native_parts()
         seconds = self._ffi.new("double *")
         if not self._library.puffer_native_collect(self._trainer, seconds):
-            raise FloatingPointError(self._message())
+            raise NonFiniteError(self._message())
         return float(seconds[0])
 
     def update(self, minibatches: int, max_skipped: int, **coefficients: float) -> dict[str, float]:

@@ -15,8 +15,9 @@ TRAIN_KEYS = {
     *("replay_ratio", "optimizer", "learning_rate", "anneal_lr", "min_lr_ratio", "beta1", "beta2"),
     *("eps", "weight_decay", "adamw_ratio", "max_grad_norm", "gamma", "gae_lambda", "rho_clip"),
     *("c_clip", "reward_scale", "reward_clip", "clip_coef", "vf_coef", "vf_clip_coef", "ent_coef"),
-    *("prio_alpha", "prio_beta0", "max_skipped_updates", "checkpoint_interval", "eval_episodes"),
-    "backend",
+    *("prio_alpha", "prio_beta0", "max_skipped_updates", "checkpoint_interval"),
+    *("backend", "warmup", "anneal_ent", "min_ent_ratio", "keep_checkpoints"),
+    "max_minibatch_size",  # a bound on memory; slices are smaller than any
 }
 POLICY_KEYS = {"network", "hidden_size", "num_layers"}
 

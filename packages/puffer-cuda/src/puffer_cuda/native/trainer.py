@@ -20,6 +20,8 @@ from puffer_core import APIUsageError
 from puffer_cuda import checkpoint
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.device import limit_threads
+from puffer_cuda.distributed import World
+from puffer_cuda.errors import DivergedError
 from puffer_cuda.muon import Muon
 from puffer_cuda.native.handle import FIGURES, Handle
 from puffer_cuda.native.support import unsupported_objects
@@ -27,8 +29,8 @@ from puffer_cuda.networks import MLP
 from puffer_cuda.plan import plan
 from puffer_cuda.policy import Policy
 from puffer_cuda.profile import Profile
-from puffer_cuda.pufferl import DivergedError, Logs
-from puffer_cuda.schedule import cosine, linear
+from puffer_cuda.pufferl import LOGGER, Logger, Logs
+from puffer_cuda.schedule import Coefficients, coefficients
 from puffer_cuda.statistics import EpisodeStatistics
 from puffer_vector.plan import available_cpus
 
@@ -45,8 +47,14 @@ class NativePuffeRL:
 
     backend = "native"
 
+    opponents = None
+
     def __init__(
-        self, config: TrainConfig | Mapping[str, Any], vecenv: Any, policy: nn.Module
+        self,
+        config: TrainConfig | Mapping[str, Any],
+        vecenv: Any,
+        policy: nn.Module,
+        logger: Logger | None = None,
     ) -> None:
         """Check the sizes, move the policy into native memory and reset the environments.
 
@@ -54,6 +62,7 @@ class NativePuffeRL:
             config: the [train] section, typed or as a mapping.
             vecenv: the native vectorizer of a C environment, not yet stepped.
             policy: a `puffer_cuda.policy.Policy` with an MLP or MinGRU; its weights are the start.
+            logger: gets the logs of every epoch; its errors are reported and do not stop training.
 
         Raises:
             APIUsageError: sizes that do not fit, or something that the native trainer lacks.
@@ -67,7 +76,8 @@ class NativePuffeRL:
         self.total_epochs = self.plan.total_epochs
         self.total_timesteps = self.plan.total_timesteps
         self.device = torch.device("cpu")
-        self.vecenv, self.policy = vecenv, policy
+        self.world = World()
+        self.vecenv, self.policy, self.logger = vecenv, policy, logger
         self.model_size = sum(parameter.numel() for parameter in policy.parameters())
         self.profile = Profile()
         self.statistics = EpisodeStatistics()
@@ -153,7 +163,7 @@ class NativePuffeRL:
         """Collect one rollout with the current policy.
 
         Raises:
-            FloatingPointError: the environment returned a reward that is not finite.
+            NonFiniteError: the environment returned a reward that is not finite.
         """
         with self.profile("rollout"):
             self.profile.seconds["rollout/env"] += self.handle.collect()
@@ -165,17 +175,10 @@ class NativePuffeRL:
             DivergedError: `max_skipped_updates` updates in a row were not finite.
         """
         c = self.config
-        done = self.epoch * self.plan.batch_size
-        learning_rate = c.learning_rate
-        if c.anneal_lr:
-            learning_rate = cosine(learning_rate, c.min_lr_ratio, done, self.total_timesteps)
+        values = coefficients(c, self.epoch, self.total_epochs)
         with self.profile("train"):
             figures = self.handle.update(
-                self.plan.minibatches,
-                c.max_skipped_updates,
-                learning_rate=learning_rate,
-                ent_coef=c.ent_coef,
-                prio_beta=linear(c.prio_beta0, 1.0, done, self.total_timesteps),
+                self.plan.minibatches, c.max_skipped_updates, **values._asdict()
             )
         for phase in ("advantage", "learn", "optimizer"):
             self.profile.seconds[f"train/{phase}"] += figures[f"{phase}_seconds"]
@@ -187,10 +190,11 @@ class NativePuffeRL:
                 "finite update. A lower train.learning_rate often helps."
             )
         self.epoch += 1
-        self.logs = self._make_logs(learning_rate, figures)
+        self.logs = self._make_logs(values, figures)
+        self._hand_on(self.logs)
         return self.logs
 
-    def _make_logs(self, learning_rate: float, figures: Mapping[str, float]) -> Logs:
+    def _make_logs(self, values: Coefficients, figures: Mapping[str, float]) -> Logs:
         steps, uptime = self.global_step, self.uptime
         last_steps, last_uptime = self._last_log
         self._last_log = (steps, uptime)
@@ -199,7 +203,7 @@ class NativePuffeRL:
             "SPS": (steps - last_steps) / (uptime - last_uptime),
             "uptime": uptime,
             "epoch": self.epoch,
-            "learning_rate": learning_rate,
+            "learning_rate": values.learning_rate,
         }
         episodes, sums = self.handle.take_statistics()
         if episodes:
@@ -210,12 +214,21 @@ class NativePuffeRL:
             logs[f"environment/{name}"] = value
         for name in (*FIGURES, "explained_variance"):
             logs[f"losses/{name}"] = figures[name]
+        logs["losses/updates"], logs["losses/ent_coef"] = figures["updates"], values.ent_coef
         logs["losses/skipped_updates"] = self.skipped_updates
         clipped = int(self.handle.counters.clipped_rewards)
         logs["losses/clipped_rewards"] = clipped / max(steps, 1)
         for name, value in self.profile.seconds.items():
             logs[f"performance/{name}"] = value
         return logs
+
+    def _hand_on(self, logs: Logs) -> None:
+        if self.logger is None:
+            return
+        try:
+            self.logger.log(logs, self.global_step)
+        except Exception as error:  # whatever a logger does: training is worth more
+            LOGGER.warning("the logger failed, training goes on: %s: %s", type(error), error)
 
     def save_checkpoint(self, folder: Path | str) -> Path:
         """Write weights, optimizer state and counters below `folder`; see checkpoint.py."""
