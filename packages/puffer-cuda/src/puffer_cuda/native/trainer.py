@@ -216,6 +216,7 @@ class NativePuffeRL:
             logs[f"losses/{name}"] = figures[name]
         logs["losses/updates"], logs["losses/ent_coef"] = figures["updates"], values.ent_coef
         logs["losses/skipped_updates"] = self.skipped_updates
+        logs["losses/non_finite"] = 0  # they stop training
         clipped = int(self.handle.counters.clipped_rewards)
         logs["losses/clipped_rewards"] = clipped / max(steps, 1)
         for name, value in self.profile.seconds.items():
@@ -305,6 +306,7 @@ def _policy_config(policy: Policy) -> PolicyConfig:
     network: Any = policy.network
     encoder: Any = policy.encoder
     return PolicyConfig(
+        encoder="flat",
         network="mlp" if isinstance(network, MLP) else "mingru",
         hidden_size=encoder.linear.out_features,
         num_layers=len(network.layers),
