@@ -86,6 +86,7 @@ class OceanEnv(PufferEnv):
         self.num_agents = num_envs * spec.num_agents
         super().__init__(buf)
 
+        self.log_fields = tuple(library.log_fields)
         self._library = library
         self._spec = spec
         self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
@@ -312,6 +313,15 @@ class OceanEnv(PufferEnv):
         if self._window is not None:
             self._window.show(picture, HUMAN_FPS)
         return picture
+
+    def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:
+        """What code in C needs to step the environments: the function, its handle, the buffers.
+
+        Returns:
+            `step` and `vec` of the contract as cffi pointers, and the shared buffers by the names
+            of `puffer_buffers`. They are valid until `close`.
+        """
+        return self._library.functions.step, self._open(), self._buffers()
 
     def close(self) -> None:
         """Free the environments; calling it again does nothing."""
