@@ -1,18 +1,21 @@
 """Environment steps per second of our vectorizers beside their peers, in one run.
 
-    uv run --group bench python benchmarks/vector.py [--num-envs N] [--seconds S] [--only WORK]
+    uv run --group bench python benchmarks/vector.py [--only WORK] [--seconds S] [--json]
 
-Every row steps the same environments with the same random actions. "ratio" compares rows that step
-in this process with SyncVectorEnv, rows with worker processes with AsyncVectorEnv, and Ocean
-environments, which have no peer, with one thread. The CPU time, per 1,000 steps, is that of this
-process and all its descendants. Peers that are not installed are left out. The delayed
-environments burn their time as CPU time, so that a busy machine does not make them cheaper.
+Every row steps the same environments with the same random actions. "ratio" compares a row with the
+fastest peer of its kind: in this process, with worker processes, or in C. Ocean environments, which
+have no peer here, are compared with one core: the copies in one instance on one thread, or single
+copies in Serial. The CPU time, per 1,000 steps, is that of this process and all its descendants.
+Peers that are not installed are left out. The delayed environments burn their time as CPU time, so
+that a busy machine does not make them cheaper. Rates are medians of three.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import statistics
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -28,10 +31,12 @@ from rich.table import Table
 
 from puffer_core import GymnasiumPufferEnv
 from puffer_vector import Multiprocessing, Serial, make
+from puffer_vector.make import BACKENDS
 
 WORKERS = 2
 DELAYS = (0, 10, 100, 1000)  # microseconds
-COPIES = 1024  # of an Ocean environment
+COPIES = (1024, 4096)  # of an Ocean environment
+HERE, PROCESSES, IN_C = "here", "processes", "in C"  # kinds of rows
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -63,13 +68,11 @@ class Delayed(gymnasium.Env[Any, Any]):
 
 
 class Row(NamedTuple):
-    """One vectorizer at one work: `start` builds it and returns (step, steps per call, close).
-
-    The first row with the same `processes` is what a row is compared with.
-    """
+    """One vectorizer at one work: `start` builds it and returns (step, steps per call, close)."""
 
     name: str
-    processes: bool
+    kind: str
+    peer: bool  # what rows of this kind are compared with
     start: Callable[[], tuple[Callable[[int], Any], int, Callable[[], Any]]]
 
 
@@ -95,14 +98,16 @@ def measure(row: Row, seconds: float) -> tuple[float, float]:
     step, steps_per_call, close = row.start()
     for i in range(20):
         step(i)
-    calls, cpu, begin = 0, cpu_seconds(), time.perf_counter()
-    while (elapsed := time.perf_counter() - begin) < seconds:
-        step(calls)
-        calls += 1
+    rates, calls, cpu = [], 0, cpu_seconds()
+    for _ in range(3):
+        first, begin = calls, time.perf_counter()
+        while (elapsed := time.perf_counter() - begin) < seconds / 3:
+            step(calls)
+            calls += 1
+        rates.append((calls - first) * steps_per_call / elapsed)
     cpu = cpu_seconds() - cpu
     close()
-    steps = calls * steps_per_call
-    return steps / elapsed, cpu * 1000 / steps
+    return statistics.median(rates), cpu * 1000 / (calls * steps_per_call)
 
 
 def actions(batch: int, choices: int = 2, dtype: Any = np.int64) -> list[Any]:
@@ -162,80 +167,134 @@ def envpool_cartpole(n: int) -> Any:
     return lambda i: envs.step(chosen[i % 64]), n, lambda: None
 
 
-def python_rows(creator: Callable[[], Any], n: int, with_envpool: bool) -> Iterator[Row]:
+def python_rows(creator: Callable[[], Any], n: int) -> Iterator[Row]:
     """All vectorizers of Python environments."""
     sync, asynchronous = gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv
-    workers = partial(ours, creator, n, backend=Multiprocessing, num_workers=WORKERS)
-    yield Row("gymnasium Sync", False, partial(gymnasium_vector, sync, creator, n))
-    yield Row("ours Serial", False, partial(ours, creator, n, backend=Serial))
-    if with_sb3 := find_spec("stable_baselines3") is not None:
-        yield Row("SB3 Dummy", False, partial(sb3_vector, "DummyVecEnv", creator, n))
-    if with_envpool and find_spec("envpool"):
-        yield Row("EnvPool (C++)", False, partial(envpool_cartpole, n))
+    workers = partial(ours, creator, n, num_workers=WORKERS)
+    processes = partial(workers, backend=Multiprocessing)
     fork = partial(gymnasium_vector, asynchronous, creator, n, context="fork")
-    yield Row(f"gymnasium Async, {n} processes", True, fork)
-    yield Row(f"ours, {WORKERS} workers", True, workers)
-    yield Row("ours, 2 workers, 2 blocks", True, partial(workers, batch_size=n // 2))
+    yield Row("gymnasium Sync", HERE, True, partial(gymnasium_vector, sync, creator, n))
+    if with_sb3 := find_spec("stable_baselines3") is not None:
+        yield Row("SB3 Dummy", HERE, True, partial(sb3_vector, "DummyVecEnv", creator, n))
+    yield Row("ours Serial", HERE, False, partial(ours, creator, n, backend=Serial))
+    yield Row(f"gymnasium Async, {n} processes", PROCESSES, True, fork)
     if with_sb3:
         subproc = partial(sb3_vector, "SubprocVecEnv", creator, n, start_method="fork")
-        yield Row(f"SB3 Subproc, {n} processes", True, subproc)
+        yield Row(f"SB3 Subproc, {n} processes", PROCESSES, True, subproc)
+    yield Row(f"ours, {WORKERS} workers", PROCESSES, False, processes)
+    blocks = partial(processes, batch_size=n // 2)
+    yield Row(f"ours, {WORKERS} workers, 2 blocks", PROCESSES, False, blocks)
+    first_come = partial(blocks, zero_copy=False)
+    yield Row(f"ours, {WORKERS} workers, first come", PROCESSES, False, first_come)
+    if find_spec("ray") and "Ray" in BACKENDS:
+        yield Row(f"ours Ray, {WORKERS} actors", PROCESSES, False, partial(workers, backend="Ray"))
 
 
-def ocean_rows(name: str) -> Iterator[Row]:
-    """C environments: one thread, two, and two worker processes."""
+def cartpole_rows(n: int) -> Iterator[Row]:
+    """CartPole in Python, and what the same task costs in C."""
+    yield from python_rows(partial(gymnasium.make, "CartPole-v1"), n)
+    if find_spec("envpool"):
+        yield Row(f"EnvPool, {WORKERS} threads", IN_C, True, partial(envpool_cartpole, n))
+    if find_spec("puffer_ocean"):
+        for threads in (1, WORKERS):
+            start = partial(ocean, "cartpole", n, threads)
+            yield Row(f"ours Native, {threads} thread(s)", IN_C, False, start)
+
+
+def ocean(name: str, copies: int, threads: int, **kwargs: Any) -> Any:
+    """A vectorizer of C environments, `copies` in each instance."""
     import puffer_ocean
 
-    creator = puffer_ocean.env_creator(name)
+    settings = {"num_envs": copies, "num_threads": threads}
+    vecenv: Any = make(puffer_ocean.env_creator(name), env_kwargs=settings, **kwargs)
+    return batches(vecenv, vecenv.single_action_space.n)
 
-    def start(copies: int, threads: int, **kwargs: Any) -> Any:
-        settings = {"num_envs": copies, "num_threads": threads}
-        vecenv: Any = make(creator, env_kwargs=settings, **kwargs)
-        return batches(vecenv, vecenv.single_action_space.n)
 
-    processes = {"backend": Multiprocessing, "num_envs": WORKERS, "num_workers": WORKERS}
-    workers = partial(start, COPIES // WORKERS, 1, **processes)
-    yield Row("ours Native, 1 thread", False, partial(start, COPIES, 1))
-    yield Row("ours Native, 2 threads", False, partial(start, COPIES, 2))
-    yield Row(f"ours, {WORKERS} workers", False, workers)
+def ocean_rows(name: str, copies: int) -> Iterator[Row]:
+    """C environments on threads and in worker processes."""
+    processes = {"backend": Multiprocessing, "num_workers": WORKERS}
+    share = partial(ocean, name, copies // WORKERS, 1, num_envs=WORKERS, **processes)
+    singles = partial(ocean, name, 1, 1, num_envs=copies)
+    yield Row("ours Native, 1 thread", IN_C, True, partial(ocean, name, copies, 1))
+    yield Row(f"ours Native, {WORKERS} threads", IN_C, False, partial(ocean, name, copies, WORKERS))
+    yield Row(f"ours, {WORKERS} workers of {copies // WORKERS:,} copies", IN_C, False, share)
+    if copies == min(COPIES):
+        yield Row("ours Serial, single copies", HERE, True, partial(singles, backend=Serial))
+        workers = partial(singles, **processes)
+        yield Row(f"ours, {WORKERS} workers, single copies", HERE, False, workers)
 
 
 def works(n: int) -> dict[str, Iterator[Row]]:
-    """Every work with its rows; the first row of a kind is what the others are compared with."""
-    cartpole = partial(gymnasium.make, "CartPole-v1")
-    found = {f"CartPole-v1 x {n}": python_rows(cartpole, n, True)}
+    """Every work with its rows."""
+    found = {f"CartPole-v1 x {n}": cartpole_rows(n)}
     for delay in DELAYS:
-        found[f"{delay} us x {n}"] = python_rows(partial(Delayed, delay), n, False)
+        found[f"{delay} us x {n}"] = python_rows(partial(Delayed, delay), n)
     if find_spec("puffer_ocean"):
         for name in ("breakout", "squared"):
-            found[f"{name} x {COPIES:,}"] = ocean_rows(name)
+            for copies in COPIES:
+                found[f"{name} x {copies:,}"] = ocean_rows(name, copies)
+    return found
+
+
+def results(
+    work: str, rows: Iterator[Row], seconds: float, console: Console
+) -> list[dict[str, Any]]:
+    """Measure all rows of a work."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        with console.status(f"{work}: {row.name}"):
+            rate, cpu = measure(row, seconds)
+        found.append(
+            {
+                "work": work,
+                "vectorizer": row.name,
+                "kind": row.kind,
+                "peer": row.peer,
+                "steps_per_second": rate,
+                "cpu_seconds_per_1000_steps": cpu,
+            }
+        )
+    for entry in found:
+        peers = [e["steps_per_second"] for e in found if e["peer"] and e["kind"] == entry["kind"]]
+        entry["ratio_to_best_peer"] = entry["steps_per_second"] / max(peers) if peers else None
     return found
 
 
 def main() -> None:
-    """Measure everything and print a table."""
+    """Measure everything and print a table, or one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=0.6, help="per row")
     parser.add_argument("--only", default="", help="works whose name contains this")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # what peers say about each other's versions
     cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     table = Table(title=f"steps per second on {cores} cores, load before {load:.1f}")
-    for column in ("work", "vectorizer", "steps/s", "ratio", "CPU s/1,000"):
-        table.add_column(column, justify="left" if column in ("work", "vectorizer") else "right")
+    for column in ("work", "vectorizer", "kind", "steps/s", "ratio", "CPU s/1,000"):
+        table.add_column(column, justify="right" if "/" in column or column == "ratio" else "left")
     console = Console(stderr=True)
+    everything = []
     for work, rows in works(options.num_envs).items():
         if options.only not in work:
             continue
-        base: dict[bool, float] = {}
-        for row in rows:
-            with console.status(f"{work}: {row.name}"):
-                rate, cpu = measure(row, options.seconds)
-            ratio = rate / base.setdefault(row.processes, rate)
-            name = work if len(base) == 1 and ratio == 1 else ""  # shown once
-            table.add_row(name, row.name, f"{rate:,.0f}", f"{ratio:.2f}", f"{cpu:.4f}")
+        found = results(work, rows, options.seconds, console)
+        everything += found
+        for i, entry in enumerate(found):
+            ratio, cpu = entry["ratio_to_best_peer"], entry["cpu_seconds_per_1000_steps"]
+            table.add_row(
+                "" if i else work,
+                entry["vectorizer"],
+                entry["kind"],
+                f"{entry['steps_per_second']:,.0f}",
+                "" if ratio is None else f"{ratio:.2f}",
+                f"{cpu:.4f}" if cpu >= 0.001 else f"{cpu:.6f}",
+            )
         table.add_section()
-    Console().print(table)
+    if options.json:
+        print(json.dumps({"cpus": cores, "load_before": load, "rows": everything}))
+    else:
+        Console().print(table)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from puffer_cli.main import main
 from puffer_ocean import OceanEnv, build, load
 from puffer_ocean.library import load_folder
 
-SHORT = ["--train.total-timesteps", "8192", "--env.num-envs", "64", "--train.eval-episodes", "4"]
+SHORT = ["--train.total-timesteps", "8192", "--env.num-envs", "64", "--eval.episodes", "4"]
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_a_new_environment_in_python_works_like_a_shipped_one(tmp_path, capsys):
     assert "class HopFar(" in (folder / "hop_far.py").read_text()
     assert main(["check", "./hop_far", "--steps", "500", "--env.size", "5"]) == 0
     arguments = ["train", "./hop_far", "--train.total-timesteps", "2048", "--vec.num-workers", "2"]
-    assert main([*arguments, "--train.eval-episodes", "2"]) == 0
+    assert main([*arguments, "--eval.episodes", "2"]) == 0
     assert len(list((tmp_path / "runs" / "hop_far").iterdir())) == 1
     message = "unknown key env.sise .*did you mean 'size'"
     assert re.search(message, error_of(capsys, ["train", "./hop_far", "--env.sise", "5"]))

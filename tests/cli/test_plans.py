@@ -10,7 +10,7 @@ from puffer_cli.main import main
 
 SMALL = ["--env.num-envs=32", "--env.size=3", "--train.horizon=16", "--train.minibatch-size=0"]
 SMALL += ["--train.threads=1", "--policy.hidden-size=16", "--vec.num-threads=1"]
-SMALL += ["--train.total-timesteps=2048", "--train.eval-episodes=8"]
+SMALL += ["--train.total-timesteps=2048", "--eval.episodes=8"]
 
 
 def printed(capsys, *arguments):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 SIZES = ("--env.num-envs", "32", "--train.horizon", "16", "--train.threads", "1")
-QUICK = ("--train.eval-episodes", "0", "--json")
+QUICK = ("--eval.episodes", "0", "--json")
 
 
 def puffer(*arguments, cwd):
@@ -70,7 +70,10 @@ def test_a_longer_run_says_what_changed(half):
             "policy.hidden_size .* cannot change",
         ),
         (("--resume", "latest", "--env.size", "5"), "env.size .* cannot change"),
-        (("--resume", "nowhere"), "--resume must be latest, or the folder .* no folder 'nowhere'"),
+        (
+            ("--resume", "nowhere"),
+            "--resume must be latest, best, or the folder .* no folder 'nowhere'",
+        ),
         (("--resume", "latest", "--config", "x.ini"), "without --config"),
     ],
 )

@@ -70,8 +70,44 @@ def test_another_format_and_another_policy_are_refused(saved, vecenv):
         checkpoint.load_weights(folder, new_policy(vecenv, network="mlp"))
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
-    with pytest.raises(APIUsageError, match="format 99; this version reads 1"):
+    with pytest.raises(APIUsageError, match="format 99; this version reads 2"):
         checkpoint.load_weights(folder, new_policy(vecenv))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 5}, r"encoder.linear.weight has shape \(16, 121\), expected \(16, 25\)"),
+        ({"hidden_size": 8}, r"encoder.linear.weight has shape \(16, 121\), expected \(8, 121\)"),
+        ({"num_layers": 2}, "network.layers.1.linear.weight is missing"),
+        ({"num_layers": 0}, "the policy has no network.layers.0.linear.weight"),
+    ],
+)
+def test_the_first_mismatch_is_named(saved, settings, message):
+    _, folder = saved
+    size = settings.pop("size", 11)
+    other = make(env_creator("squared"), env_kwargs={"num_envs": 8, "size": size})
+    config = PolicyConfig(**{"hidden_size": 16, **settings})
+    with pytest.raises(APIUsageError, match=f"{folder.name} holds .* another policy: {message}"):
+        checkpoint.load_weights(folder, make_policy(config, other))
+
+
+def test_old_checkpoints_make_room_and_the_best_one_stays(saved):
+    _, folder = saved
+    parent = folder.parent
+    for step in (40, 50, 60, 70):
+        shutil.copytree(folder, parent / f"{step:016d}")
+    (parent / f".{80:016d}.1").mkdir()  # being written
+    (parent / f"{90:016d}").mkdir()  # never completed
+    checkpoint.write_best(parent, 40, "score", 3.5)
+    checkpoint.prune(parent, 0)
+    assert len(list(parent.glob("0*"))) == 6
+    checkpoint.prune(parent, 2)
+    names = sorted(path.name for path in parent.iterdir())
+    expected = [f".{80:016d}.1", *(f"{step:016d}" for step in (40, 60, 70, 90)), "best.json"]
+    assert names == expected
+    assert checkpoint.read_best(parent) == {"step": 40, "name": "score", "value": 3.5}
+    assert checkpoint.read_best(parent.parent) is None
 
 
 def test_code_that_acts_differently_is_noticed(saved, vecenv):

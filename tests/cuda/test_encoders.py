@@ -6,9 +6,10 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from puffer_core import GymnasiumPufferEnv
+from puffer_core import APIUsageError, GymnasiumPufferEnv
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.encoders import FlatEncoder, NestedEncoder, make_encoder
+from puffer_cuda.images import Nature, Residual
 from puffer_cuda.policy import make_policy
 from puffer_cuda.pufferl import PuffeRL
 from puffer_vector import Serial, make
@@ -50,13 +51,14 @@ def vecenv(creator=Signal, num_envs=8):
 def test_leaves_arrive_as_values_not_as_bytes():
     env = vecenv(num_envs=4)
     observations, _ = env.reset(0)
-    encoder = make_encoder(env.single_observation_space, env.emulated, 5)
+    encoder = make_encoder(env, 5)
     assert isinstance(encoder, NestedEncoder)
     structs = env.driver_env.layout.view(observations)
     rows = []
     for s in structs:  # fields in the layout's order: keys sorted
         bits, image = s["pair"].tolist()
-        fields = (s["inner"]["flag"], s["inner"]["level"], s["noise"], bits, image / 255)
+        flag = np.eye(2)[s["inner"]["flag"] - 1]  # Discrete(2, start=1) as a one-hot vector
+        fields = (flag, s["inner"]["level"], s["noise"], bits, image / 255)
         rows.append(np.concatenate([np.ravel(field) for field in fields]).astype(np.float32))
     expected = torch.relu(encoder.linear(torch.tensor(np.array(rows))))
     torch.testing.assert_close(encoder(torch.from_numpy(observations)), expected)
@@ -64,10 +66,91 @@ def test_leaves_arrive_as_values_not_as_bytes():
     torch.testing.assert_close(encoder(segments), expected.expand(3, 4, 5))
 
 
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1"])
-def test_leaves_by_themselves_need_no_unflattening(env_id):
+class Choices(gymnasium.Env):
+    observation_space = spaces.MultiDiscrete([3, 2], start=[5, -1])
+    action_space = spaces.Discrete(2)
+
+
+def test_choices_are_one_hot_from_their_start():
+    env = vecenv(Choices)
+    encoder = make_encoder(env, 4)
+    with torch.no_grad():
+        encoder.linear.weight.copy_(torch.arange(20.0).view(4, 5))
+        encoder.linear.bias.zero_()
+    got = encoder(torch.tensor([[5, 0], [7, -1]], dtype=torch.int32))
+    expected = torch.arange(20.0).view(4, 5).T
+    torch.testing.assert_close(
+        got, torch.stack((expected[0] + expected[4], expected[2] + expected[3]))
+    )
+    dead = encoder(torch.zeros(1, 2, dtype=torch.int32))  # of an agent that is not there
+    assert torch.isfinite(dead).all()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "encoder"), [("CartPole-v1", FlatEncoder), ("FrozenLake-v1", NestedEncoder)]
+)
+def test_leaves_by_themselves(env_id, encoder):
     env = vecenv(functools.partial(gymnasium.make, env_id))
-    assert isinstance(make_encoder(env.single_observation_space, env.emulated, 4), FlatEncoder)
+    made = make_encoder(env, 4)
+    assert isinstance(made, encoder)
+    if encoder is NestedEncoder:
+        assert made.linear.in_features == 16
+
+
+class Images(gymnasium.Env):
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, shape):
+        self.observation_space = spaces.Box(0, 255, shape, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels"),
+    [((4, 40, 44), 4), ((40, 44, 3), 3), ((40, 44), 1), ((36, 36, 36), 36)],
+)
+def test_images_are_recognised_and_scaled(shape, channels):
+    encoder = make_encoder(vecenv(functools.partial(Images, shape)), 8)
+    assert isinstance(encoder, Nature)
+    assert encoder.trunk[0].in_channels == channels
+    images = torch.randint(0, 256, (3, 2, *shape), dtype=torch.uint8)
+    planes = images.flatten(0, 1).float().numpy() / 255
+    if len(shape) == 2:
+        planes = planes[:, None]
+    elif shape[0] >= shape[2]:
+        planes = planes.transpose(0, 3, 1, 2)
+    hidden = torch.relu(encoder.trunk(torch.from_numpy(planes))).flatten(1)
+    expected = torch.relu(encoder.linear(hidden)).view(3, 2, 8)
+    torch.testing.assert_close(encoder(images), expected)
+
+
+def test_small_images_are_flat_or_impala():
+    env = vecenv(functools.partial(Images, (9, 11, 3)))
+    assert isinstance(make_encoder(env, 8), FlatEncoder)
+    impala = make_encoder(env, 8, "impala")
+    assert impala(torch.zeros(2, 5, 9, 11, 3, dtype=torch.uint8)).shape == (2, 5, 8)
+    with pytest.raises(APIUsageError, match="at least 36 x 36, got 9 x 11: use impala"):
+        make_encoder(env, 8, "nature")
+
+
+def test_a_residual_block_on_paper():
+    block = Residual(1)
+    with torch.no_grad():
+        for layer, weight in ((block.first, 2.0), (block.second, -3.0)):
+            layer.weight.zero_()
+            layer.weight[0, 0, 1, 1] = weight
+    x = torch.tensor([[[[1.0, -1.0]]]])
+    assert block(x).flatten().tolist() == [1 - 6, -1]  # x - 3 relu(2 relu(x))
+
+
+def test_encoders_that_do_not_fit():
+    for creator, name, message in (
+        (Signal, "flat", "would read the bytes"),
+        (Signal, "impala", "reads images"),
+        (functools.partial(Images, (40,)), "nature", "reads images"),
+    ):
+        env = vecenv(creator)
+        with pytest.raises(APIUsageError, match=message):
+            make_encoder(env, 4, name)
 
 
 def test_a_policy_learns_from_a_mixed_structure():

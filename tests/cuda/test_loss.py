@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from puffer_cuda.loss import normalize, ppo_loss
+from puffer_cuda.loss import Moments, moments, ppo_loss
 
 SETTINGS = {"clip_coef": 0.2, "vf_coef": 2.0, "vf_clip_coef": 0.2, "ent_coef": 0.01}
 
@@ -59,10 +59,60 @@ def test_masked_samples_change_nothing():
         assert not other[~mask].any()
 
 
-def test_normalisation_over_unmasked_samples():
+def test_masked_rows_may_hold_anything():
+    # 1e6 in a log-probability is a ratio of infinity, which times 0 would be no number.
+    mask = torch.rand(4, 6, generator=torch.Generator().manual_seed(5)) < 0.6
+    results = []
+    for shift in (0, 1e6, -1e6):
+        inputs = [torch.where(mask, x, x + shift) for x in batch(6)]
+        leaves = [x.requires_grad_() for x in inputs]
+        loss = ppo_loss(*leaves, torch.ones(4, 1), mask, **SETTINGS)
+        gradients = torch.autograd.grad(loss.total, [leaves[0], leaves[2], leaves[3]])
+        results.append((loss.total, *gradients))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            assert torch.equal(one, two)
+
+
+def test_moments_are_of_unmasked_samples():
     mask = torch.tensor([[True, True, True, False]])
-    got = normalize(row(1, 2, 3, 1000), mask)
-    assert got[0, :3].tolist() == pytest.approx([-1, 0, 1], abs=1e-6)
+    got = moments(row(1, 2, 3, 1000), mask)
+    assert [x.item() for x in (got.count, got.mean, got.std)] == [3, 2, 1]
+
+
+def test_parts_add_up_to_the_whole():
+    inputs = batch(7, segments=6)
+    mask = torch.rand(6, 6, generator=torch.Generator().manual_seed(8)) < 0.7
+    weights = torch.rand(6, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+    whole = ppo_loss(*inputs, weights, mask, **SETTINGS)
+    of_all = moments(inputs[5], mask)
+    parts = [
+        ppo_loss(*(x[rows] for x in inputs), weights[rows], mask[rows], **SETTINGS, whole=of_all)
+        for rows in (slice(0, 1), slice(1, 4), slice(4, 6))
+    ]
+    assert sum(p.total for p in parts).item() == pytest.approx(whole.total.item(), rel=1e-12)
+    for name, figure in whole.figures.items():
+        got = sum(p.figures[name] for p in parts).item()
+        assert got == pytest.approx(figure.item(), rel=1e-12), name
+
+
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+@pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 1.5])
+def test_a_stale_policy_changes_the_loss_as_predicted(ratio, advantage):
+    # One sample with the advantages' own mean 0 and deviation 1: -A ratio, bounded on the side
+    # where the update would go further away: above 1.2 for A > 0, below 0.8 for A < 0.
+    clean = Moments(*torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64))
+    log_prob = row(math.log(ratio)).requires_grad_()
+    loss = ppo_loss(
+        log_prob, row(0), row(0), row(0), row(0), row(advantage),
+        torch.ones(1, 1), torch.ones(1, 1, dtype=torch.bool),
+        clip_coef=0.2, vf_coef=0, vf_clip_coef=0.2, ent_coef=0, whole=clean,
+    )  # fmt: skip
+    bounded = min(ratio, 1.2) if advantage > 0 else max(ratio, 0.8)
+    assert loss.total.item() == pytest.approx(-advantage * bounded)
+    (gradient,) = torch.autograd.grad(loss.total, log_prob)
+    expected = -advantage * ratio if bounded == ratio else 0
+    assert gradient.item() == pytest.approx(expected)
 
 
 def test_one_or_no_sample_stays_finite():

@@ -247,7 +247,7 @@ def test_reward_scale_and_clip():
     assert scaled.train()["losses/clipped_rewards"] == 0
 
 
-def test_a_reward_that_is_not_finite_names_agent_and_step():
+def test_a_reward_that_is_not_finite_names_environment_agent_and_step():
     class Broken(Clock):
         def step(self, actions):
             result = super().step(actions)
@@ -256,7 +256,9 @@ def test_a_reward_that_is_not_finite_names_agent_and_step():
             return result
 
     trained = PuffeRL(TrainConfig(horizon=8, device="cpu"), make(Broken), Reader())
-    with pytest.raises(FloatingPointError, match=r"reward nan for agent 1"):
+    with pytest.raises(
+        FloatingPointError, match="environment 0, agent 1, after 6 steps: reward is nan"
+    ):
         trained.evaluate()
 
 

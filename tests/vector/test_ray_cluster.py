@@ -165,6 +165,7 @@ def test_a_node_that_dies_during_recv(clock, cluster, third):
         vecenv.recv()
 
 
+@pytest.mark.slow
 def test_actors_of_a_dead_node_are_restarted_on_another(located, cluster, third, caplog):
     vecenv = make(located, num_envs=3, num_workers=3, backend="Ray", on_error="restart",
                   placement_strategy="STRICT_SPREAD", start_timeout=60)  # fmt: skip
@@ -202,6 +203,7 @@ def run(source, **environment):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_runtime_that_was_begun_here_ends_with_the_last_vectorizer():
     result = run("""
         first = make(cartpole, backend="Ray", num_cpus=0.1)
@@ -245,6 +247,7 @@ def test_an_address_where_nobody_listens():
     assert "APIUsageError: Ray at 127.0.0.1:9: [Errno 111] Connection refused" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit()", "raise ValueError"])
 def test_no_actor_outlives_the_program(cluster, end):
     run(f"""

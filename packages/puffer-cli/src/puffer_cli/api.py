@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli import config, vectorize
+from puffer_cli.checkpoints import LATEST, find_checkpoint
+from puffer_cli.environments import find
+from puffer_cli.layers import Layer
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from puffer_cuda.pufferl import Logger
     from puffer_vector.base import VecEnv
 
 ORIGIN = "args"
@@ -60,6 +64,7 @@ def train(
     args: Mapping[str, Any] | None = None,
     vecenv: VecEnv | None = None,
     policy: nn.Module | None = None,
+    logger: Logger | None = None,
 ) -> dict[str, Any]:
     """Train as `puffer train` does, in a new run folder, and evaluate.
 
@@ -68,6 +73,7 @@ def train(
         args: of `load_config`; None: as they are.
         vecenv: to train on instead of that of `args`; it is closed at the end.
         policy: to train instead of that of `args`.
+        logger: gets the logs of every epoch, beside the run's own.
 
     Returns:
         The document that `puffer train --json` prints.
@@ -77,7 +83,45 @@ def train(
 
     checked = typed(env_name, args or {})
     with Dashboard(make_console(False), f"train {checked.train.env}") as dashboard:
-        return run(checked, dashboard, vecenv, policy)
+        return run(checked, dashboard, vecenv, policy, logger=logger)
+
+
+def eval(
+    env_name: str,
+    args: Mapping[str, Any] | None = None,
+    vecenv: VecEnv | None = None,
+    policy: nn.Module | None = None,
+) -> dict[str, Any]:
+    """Evaluate a policy on fresh episodes, as [eval] of `args` says.
+
+    Args:
+        env_name: an environment.
+        args: of `load_config`; None: as they are.
+        vecenv: to play on instead of environments of their own; it stays open.
+        policy: to evaluate; None: the latest checkpoint of the environment, as `puffer eval`.
+
+    Returns:
+        "episodes", and mean and standard error of each statistic.
+    """
+    from puffer_cli import evaluate
+    from puffer_cli.dashboard import Dashboard, make_console
+    from puffer_cuda.device import choose_device
+
+    checked = typed(env_name, args or {})
+    with Dashboard(make_console(False), f"eval {checked.train.env}") as dashboard:
+        if policy is None:
+            environment = find(checked.train.env)
+            folder = find_checkpoint(checked.run_dir, environment.name, LATEST, "a policy")
+            request = evaluate.Request(str(folder))
+            changes = Layer(ORIGIN, {f"eval.{k}": v for k, v in checked.eval.model_dump().items()})
+            document = evaluate.evaluate(environment, request, changes, dashboard)
+            return dict(document["stats"])
+        evaluation = evaluate.Evaluation(checked, dashboard, vecenv)
+        try:
+            return evaluation(policy, choose_device(checked.train.device))
+        finally:
+            if vecenv is None:
+                evaluation.close()
 
 
 def typed(env_name: str, args: Mapping[str, Any]) -> config.Config:

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from puffer_cli.environments import Environment, GymnasiumEnvironment
+from puffer_cli.environments import Environment, GymnasiumEnvironment, own_keys
 from puffer_cli.layers import COMMAND_LINE
 from puffer_core.check import Report
-from puffer_core.errors import APIUsageError
 
 COPIES = 4  # of a C environment, unless env.num_envs says otherwise: enough to see them differ
 STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -29,10 +28,7 @@ def creator(environment: Environment, values: Mapping[str, Any]) -> Callable[...
     Raises:
         APIUsageError: Another key, or one that the environment does not take.
     """
-    for key in values:
-        if not key.startswith("env."):
-            raise APIUsageError(f"puffer check takes no {key}, only keys of the environment.")
-    raw = {key.removeprefix("env."): value for key, value in values.items()}
+    raw = own_keys("check", values)
     if isinstance(environment, GymnasiumEnvironment):
         import gymnasium
 

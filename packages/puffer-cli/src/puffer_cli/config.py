@@ -16,12 +16,21 @@ from puffer_cli.environments import Environment, find
 from puffer_cli.layers import COMMAND_LINE, Layer, read_ini
 from puffer_cli.nearest import did_you_mean
 from puffer_core.errors import APIUsageError
-from puffer_cuda.config import PolicyConfig, Section, TrainConfig, VecConfig
+from puffer_cuda.config import (
+    EvalConfig,
+    PolicyConfig,
+    Section,
+    SelfplayConfig,
+    TrainConfig,
+    VecConfig,
+)
 
 SECTIONS: dict[str, type[Section]] = {
     "train": TrainConfig,
     "policy": PolicyConfig,
     "vec": VecConfig,
+    "eval": EvalConfig,
+    "selfplay": SelfplayConfig,
 }
 DEFAULT = "default"
 RUN_DIR = "runs"
@@ -33,7 +42,10 @@ RENAMED = {
     "train.adam_eps": "train.eps",
     "train.batch_size": "train.horizon (a batch is horizon x agents)",
     "train.bptt_horizon": "train.horizon",
+    "train.anneal_ent_coef": "train.anneal_ent",
     "train.data_dir": "run_dir",
+    "train.eval_episodes": "eval.episodes",
+    "train.min_ent_coef_ratio": "train.min_ent_ratio",
     "train.update_epochs": "train.replay_ratio",
     "train.vtrace_c_clip": "train.c_clip",
     "train.vtrace_rho_clip": "train.rho_clip",
@@ -53,6 +65,8 @@ class Config(Section):
     train: TrainConfig
     policy: PolicyConfig
     vec: VecConfig
+    eval: EvalConfig
+    selfplay: SelfplayConfig
     env: dict[str, Any] = Field(default_factory=dict)
     origins: dict[str, str] = Field(default_factory=dict, exclude=True)
 
@@ -138,6 +152,10 @@ def check_names(layer: Layer) -> None:
             continue
         if key in RENAMED:
             raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[key]} here.")
+        if section == "sweep":
+            if layer.origin == COMMAND_LINE:
+                raise APIUsageError(f"{key} ({layer.origin}) is a setting of `puffer sweep`.")
+            continue  # of an ini file: for `puffer sweep` to judge
         if section not in SECTIONS:
             raise APIUsageError(
                 f"unknown section {section!r} of {key} ({layer.origin}); "

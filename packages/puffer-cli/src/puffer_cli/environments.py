@@ -85,6 +85,18 @@ def label(reference: str) -> str:
     return Path(reference).name if Path(reference).is_absolute() else reference
 
 
+def own_keys(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment's keys of a command line that takes no others, without `env.`.
+
+    Raises:
+        APIUsageError: another key.
+    """
+    for key in values:
+        if not key.startswith("env."):
+            raise APIUsageError(f"puffer {command} takes no {key}, only keys of the environment.")
+    return {key.removeprefix("env."): value for key, value in values.items()}
+
+
 class OceanEnvironment:
     """An environment in C: shipped, registered by another package, or in a folder."""
 

@@ -75,20 +75,20 @@ def _python(name: str) -> dict[str, Any]:
 
 
 def print_environments(console: Console, found: Sequence[dict[str, Any]]) -> None:
-    """A table of what `list_environments` returned."""
+    """One line an environment, then what does not load."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", highlight=False)
-    for header in ("name", "observation", "actions", "agents", "arguments and defaults"):
-        table.add_column(header, overflow="fold")
+    for header in ("name", "observation", "actions", "agents", "arguments"):
+        table.add_column(header, overflow="fold", no_wrap=header == "name")
+    for entry in found:
+        if "error" not in entry:
+            arguments = len(entry["arguments"])
+            cells = (entry["observation"], entry["actions"], entry["agents"], arguments)
+            table.add_row(Text(entry["name"], style="bold"), *(Text(str(cell)) for cell in cells))
+    console.print(table)
     for entry in found:
         if "error" in entry:
-            table.add_row(Text(entry["name"]), Text(entry["error"], style="red"), "", "", "")
-            continue
-        arguments = ", ".join(
-            f"{key}={value['default']}" for key, value in entry["arguments"].items()
-        )
-        cells = (entry["observation"], entry["actions"], str(entry["agents"]), arguments)
-        table.add_row(Text(entry["name"], style="bold"), *(Text(cell) for cell in cells))
-    console.print(table)
+            console.print(Text(f"{entry['name']}: {entry['error']}", style="red"), soft_wrap=True)
+    console.print(Text("`puffer config NAME` explains its arguments"), style="dim")
     console.print(
         Text(
             "and any environment of Gymnasium with fixed-size spaces, gymnasium/CartPole-v1, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from puffer_cli import video
-from puffer_cli.checkpoints import LATEST, find_checkpoint, run_layer
+from puffer_cli.checkpoints import BEST, LATEST, find_checkpoint, run_layer
 from puffer_cli.config import RUN_DIR, Config, check_names, load_config, resolve
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.environments import Environment
@@ -19,6 +20,7 @@ from puffer_cli.layers import Layer
 from puffer_cli.report import summarize
 from puffer_cli.vectorize import evaluation_config, make_vecenv, video_config
 from puffer_core.errors import APIUsageError
+from puffer_cuda.config import EvalConfig
 
 if TYPE_CHECKING:
     import torch
@@ -27,21 +29,22 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 FRAMES = 250  # of a film: ten seconds
-MAX_STEPS = 100_000  # of one episode, so that an evaluation ends where episodes do not
 
 # Evaluation draws from other random streams than training: environment i has seed + i, so the
 # distance exceeds any number of environments.
 SEED_DISTANCE = 2**31
 
+EPISODES = 128  # of a run that was trained without an evaluation
+
 # What a run's own settings may be changed in; other keys would have no effect.
-CHANGEABLE = ("env.", "vec.", "train.device", "train.threads", "run_dir")
+CHANGEABLE = ("env.", "vec.", "eval.", "train.device", "train.threads", "run_dir")
 
 
 class Request(NamedTuple):
-    """What `puffer eval` was asked for.
+    """What `puffer eval` was asked for; None: as [eval] says.
 
     Attributes:
-        policy: "random", "latest", or the folder of a run or a checkpoint.
+        policy: "random", "latest", "best", or the folder of a run or a checkpoint.
         episodes: at least so many.
         seed: of environments and actions; None: as in the evaluation after training.
         max_steps: longest episode; longer ones are left out.
@@ -50,9 +53,9 @@ class Request(NamedTuple):
     """
 
     policy: str = RANDOM
-    episodes: int = 128
+    episodes: int | None = None
     seed: int | None = None
-    max_steps: int = MAX_STEPS
+    max_steps: int | None = None
     save_video: Path | None = None
     frames: int = FRAMES
 
@@ -73,7 +76,7 @@ def run_config(environment: Environment, checkpoint: Path, changes: Layer) -> Co
         if not key.startswith(CHANGEABLE):
             raise APIUsageError(
                 f"{key} ({changes.origin}) has no effect on the evaluation of a trained policy; "
-                f"only env.*, vec.*, train.device and train.threads can be changed."
+                f"only env.*, vec.*, eval.*, train.device and train.threads can be changed."
             )
     return resolve(environment, [layer, changes])
 
@@ -109,21 +112,27 @@ def evaluate(
     else:
         run_dir = changes.values.get("run_dir", RUN_DIR)
         checkpoint = find_checkpoint(
-            run_dir, environment.name, request.policy, f"--policy must be {RANDOM}, {LATEST}"
+            run_dir,
+            environment.name,
+            request.policy,
+            f"--policy must be {RANDOM}, {LATEST}, {BEST}",
         )
         config = run_config(environment, checkpoint, changes)
     dashboard.print(f"policy: {checkpoint or 'random (uniform actions)'}")
+    limits = config.eval
+    limits.episodes = request.episodes or limits.episodes or EPISODES
+    limits.max_steps = request.max_steps or limits.max_steps
     seed = evaluation_seed(config) if request.seed is None else request.seed
 
     limit_threads(config.train.threads)
     device = choose_device(config.train.device)
-    with closing(make_vecenv(evaluation_config(config, request.episodes, seed))) as vecenv:
+    with closing(make_vecenv(evaluation_config(config, limits.episodes, seed))) as vecenv:
         policy = None
         if checkpoint is not None:
             policy = make_policy(config.policy, vecenv).to(device)
             load_weights(checkpoint, policy)
         begin = time.perf_counter()
-        episodes = run_episodes(policy, vecenv, device, seed, request.max_steps, dashboard)
+        episodes = run_episodes(policy, vecenv, device, seed, limits, dashboard)
         seconds = time.perf_counter() - begin
     if request.save_video is not None:
         dashboard.status(f"filming {request.save_video}")
@@ -149,24 +158,67 @@ def run_episodes(
     vecenv: VecEnv,
     device: torch.device,
     seed: int,
-    max_steps: int,
+    limits: EvalConfig,
     dashboard: Dashboard,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The first episode of every agent of `vecenv`.
+    """The first episodes of every agent of `vecenv`.
 
     Returns:
-        Aligned arrays, one entry per episode that ended within `max_steps`.
+        Aligned arrays, one entry per episode that ended within the limits.
     """
     from puffer_cuda.evaluation import evaluate_policy
 
-    def progress(finished: int, agents: int) -> None:
-        dashboard.tick(f"evaluating: {finished:,} of {agents:,} episodes")
+    finished, begun = 0, vecenv.num_agents
 
-    episodes = evaluate_policy(policy, vecenv, device, seed, max_steps, progress)
-    longer = vecenv.num_agents - len(episodes.get("episode_length", ()))
-    if longer:
+    def progress(*counts: int) -> None:
+        nonlocal finished, begun
+        finished, begun = counts
+        dashboard.tick(f"evaluating: {finished:,} of {begun:,} episodes")
+
+    episodes = evaluate_policy(
+        policy,
+        vecenv,
+        device,
+        seed,
+        limits.max_steps,
+        progress,
+        limits.episodes,
+        limits.greedy,
+        limits.max_seconds,
+    )
+    if finished < begun:
         dashboard.print(
-            f"WARNING: {longer} of {vecenv.num_agents} episodes were longer than {max_steps:,} "
-            "steps and are left out: the means are of the shorter ones"
+            f"WARNING: {begun - finished} of {begun} episodes did not end within the limits "
+            f"(eval.max_steps = {limits.max_steps:,}, eval.max_seconds = {limits.max_seconds:g}) "
+            "and are left out: the means are of the shorter ones"
         )
     return episodes
+
+
+class Evaluation:
+    """Evaluations of a policy in training, always on the same episodes."""
+
+    def __init__(self, config: Config, dashboard: Dashboard, vecenv: VecEnv | None = None) -> None:
+        """Prepare; without `vecenv`, environments are made when they are needed."""
+        self.config, self.dashboard = config, dashboard
+        self.seed = evaluation_seed(config)
+        self._vecenv = vecenv
+
+    def __call__(self, policy: torch.nn.Module, device: torch.device) -> dict[str, Any]:
+        """Play, and return the statistics of `report.summarize`."""
+        limits = self.config.eval
+        if self._vecenv is None:
+            self._vecenv = make_vecenv(evaluation_config(self.config, limits.episodes, self.seed))
+        arguments = (policy, self._vecenv, device, self.seed, limits, self.dashboard)
+        return summarize(run_episodes(*arguments))
+
+    def close(self) -> None:
+        """Close the environments."""
+        if self._vecenv is not None:
+            self._vecenv.close()
+            self._vecenv = None
+
+
+def goal(stats: Mapping[str, Any]) -> str | None:
+    """The statistic by which policies are compared: score, perf or episode_return."""
+    return next((name for name in ("score", "perf", "episode_return") if name in stats), None)

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from puffer_cli.config import Config, load_config, resolve
 from puffer_cli.environments import find
-from puffer_cli.evaluate import CHANGEABLE, MAX_STEPS, SEED_DISTANCE
+from puffer_cli.evaluate import CHANGEABLE, SEED_DISTANCE
 from puffer_cli.layers import Layer
 from puffer_cli.run import versions
 from puffer_cli.vectorize import plan_vec
@@ -115,7 +115,7 @@ def eval_plan(checkpoint: Path, config: Config, episodes: int, seed: int, second
         config=_settings(config),
         policy=Policy(path=str(checkpoint), manifest_sha256=manifest["sha256"]),
         episodes=episodes,
-        max_steps=MAX_STEPS,
+        max_steps=config.eval.max_steps,
         training_seed=config.train.seed,
         evaluation_seed=seed,
         limits=_limits(config, seconds),
@@ -174,7 +174,7 @@ def validate(plan: Plan) -> Config:
         need, limit = getattr(needed, name), getattr(plan.limits, name)
         if need > limit:
             reasons.append(f"limits.{name}: {limit} is below the {need} that the settings need.")
-    episodes = plan.episodes or config.train.eval_episodes
+    episodes = plan.episodes or config.eval.episodes
     training = range(plan.training_seed, plan.training_seed + needed.agents)
     evaluation = range(plan.evaluation_seed, plan.evaluation_seed + max(episodes, 1))
     if training.start < evaluation.stop and evaluation.start < training.stop:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from puffer_cli.checkpoints import LATEST, find_checkpoint, run_layer
+from puffer_cli.checkpoints import BEST, LATEST, find_checkpoint, run_layer
 from puffer_cli.config import RUN_DIR, Config, check_names, resolve
 from puffer_cli.environments import Environment
 from puffer_cli.layers import Layer
 from puffer_core.errors import APIUsageError
 
 # What the saved state is made of; another value would be another run.
-FIXED = ("env.", "vec.", "policy.", "train.seed", "train.horizon", "train.optimizer")
+FIXED = (
+    *("env.", "vec.", "policy.", "selfplay.enabled"),
+    *("train.seed", "train.horizon", "train.optimizer"),
+)
 
 
 def resume_config(environment: Environment, which: str, changes: Layer) -> tuple[Config, Path]:
@@ -19,7 +22,7 @@ def resume_config(environment: Environment, which: str, changes: Layer) -> tuple
 
     Args:
         environment: of the run.
-        which: "latest", or the folder of a run or checkpoint.
+        which: "latest", "best", or the folder of a run or checkpoint.
         changes: keys of [train] that do not shape the saved state.
 
     Raises:
@@ -33,7 +36,7 @@ def resume_config(environment: Environment, which: str, changes: Layer) -> tuple
                 "leave it out."
             )
     run_dir = changes.values.get("run_dir", RUN_DIR)
-    expected = f"--resume must be {LATEST}"
+    expected = f"--resume must be {LATEST}, {BEST}"
     checkpoint = find_checkpoint(run_dir, environment.name, which, expected)
     return resolve(environment, [run_layer(environment, checkpoint), changes]), checkpoint
 

@@ -55,7 +55,8 @@ class Run:
             "git": git_state(),
         }
         write_whole(self.folder / "config.json", json.dumps(document, indent=2) + "\n")
-        self._log = (self.folder / "log.jsonl").open("a", encoding="utf-8")
+        path = self.folder / "log.jsonl"
+        self._log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     @property
     def checkpoints(self) -> Path:
@@ -63,15 +64,41 @@ class Run:
         return self.folder / "checkpoints"
 
     def log(self, values: Mapping[str, Any]) -> None:
-        """Append one line to `log.jsonl`; a reader may see the last line torn, never another."""
-        self._log.write(to_json(values) + "\n")
-        self._log.flush()
+        """Append one line to `log.jsonl`; a reader may see the last line torn, never another.
+
+        Raises:
+            OSError: it could not be written; the log is as before.
+        """
+        line = (to_json(values) + "\n").encode()
+        size = os.fstat(self._log).st_size
+        try:
+            while line:
+                line = line[os.write(self._log, line) :]
+        except OSError:
+            os.ftruncate(self._log, size)
+            raise
 
     def close(self) -> None:
         """Bring the log to the disk."""
-        if not self._log.closed:
-            os.fsync(self._log.fileno())
-            self._log.close()
+        if self._log >= 0:
+            handle, self._log = self._log, -1
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+class NoRun:
+    """What the processes beside the first one of a distributed run have: they write nothing."""
+
+    def __init__(self, config: Config) -> None:
+        self.folder = self.checkpoints = Path(config.run_dir)
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
 
 
 def cut_log(path: Path, step: int) -> None:

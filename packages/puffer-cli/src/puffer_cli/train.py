@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 from puffer_cli.checkpoints import run_folder
 from puffer_cli.config import Config
 from puffer_cli.dashboard import Dashboard
-from puffer_cli.evaluate import MAX_STEPS, evaluation_seed, run_episodes
-from puffer_cli.report import summarize
-from puffer_cli.run import Run
-from puffer_cli.vectorize import evaluation_config, make_vecenv, plan_vec
+from puffer_cli.evaluate import Evaluation, goal
+from puffer_cli.run import NoRun, Run
+from puffer_cli.vectorize import make_vecenv, plan_vec
+from puffer_cuda import backend
+from puffer_cuda.launch import processes
 from puffer_cuda.plan import plan
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from puffer_cuda.pufferl import PuffeRL
+    from puffer_cuda.backend import Trainer
+    from puffer_cuda.pufferl import Logger
     from puffer_vector.base import VecEnv
 
 
@@ -45,6 +47,7 @@ def train(
     vecenv: VecEnv | None = None,
     policy: nn.Module | None = None,
     resume: Path | None = None,
+    logger: Logger | None = None,
 ) -> dict[str, Any]:
     """Train a policy, save it, and evaluate it on fresh episodes.
 
@@ -54,6 +57,7 @@ def train(
         vecenv: None: as `config` says. It is closed here.
         policy: None: as `config` says.
         resume: the checkpoint folder to go on from, in its own run folder; None starts a new run.
+        logger: gets the logs of every epoch, beside the run's own.
 
     Returns:
         The JSON document of `puffer train --json`.
@@ -63,40 +67,44 @@ def train(
         Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
     """
     agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
-    for line in plan(config.train, agents).lines():  # before torch: what is impossible fails now
+    # Before torch: what is impossible fails now.
+    for line in plan(config.train, agents, processes()).lines():
         dashboard.print(line)
+    in_c = vecenv is not None or plan_vec(config).backend == "PufferEnv"
+    chosen, reason = backend.choose(
+        config.train, config.policy, in_c, alone=processes() == 1 and not config.selfplay.enabled
+    )
     dashboard.status("loading torch")
     import torch
 
+    from puffer_cuda.distributed import connect, disconnect
     from puffer_cuda.policy import make_policy
-    from puffer_cuda.pufferl import PuffeRL
 
-    dashboard.status(f"creating {config.train.env}")
-    vecenv = vecenv or make_vecenv(config)
+    world = connect()
     try:
-        if policy is None:
-            torch.manual_seed(config.train.seed)
-            policy = make_policy(config.policy, vecenv)
-        trainer = PuffeRL(config.train, vecenv, policy)
-        run = _go_on(trainer, config, resume, dashboard) if resume else Run(config)
-        try:
-            seconds = _loop(trainer, run, dashboard)
-        finally:
-            run.close()
+        dashboard.status(f"creating {config.train.env}")
+        with closing(vecenv or make_vecenv(config)) as vecenv:
+            if policy is None:
+                torch.manual_seed(config.train.seed)
+                policy = make_policy(config.policy, vecenv)
+            trainer, objection = backend.make_trainer(chosen, config.train, vecenv, policy, logger)
+            dashboard.print(f"backend: {trainer.backend}. {objection or reason}".rstrip(". "))
+            run = _open_run(trainer, config, resume, dashboard)
+            evaluation = Evaluation(config, dashboard)
+            with closing(run), closing(evaluation):
+                seconds = _loop(trainer, config, run, evaluation, dashboard)
+        stats: dict[str, Any] = {}
+        if config.eval.episodes and world.rank == 0:
+            with closing(evaluation):
+                stats = evaluation(trainer.policy, trainer.device)
+            if config.eval.interval:
+                _judge(trainer, run, stats, dashboard)
     finally:
-        vecenv.close()
-    stats: dict[str, Any] = {}
-    if config.train.eval_episodes:
-        seed = evaluation_seed(config)
-        fresh = make_vecenv(evaluation_config(config, config.train.eval_episodes, seed))
-        with closing(fresh):
-            episodes = run_episodes(
-                trainer.policy, fresh, trainer.device, seed, MAX_STEPS, dashboard
-            )
-        stats = summarize(episodes)
+        disconnect()
     return {
         "env": config.train.env,
         "run": str(run.folder),
+        "backend": trainer.backend,
         "steps": trainer.global_step,
         "seconds": seconds,
         "steps_per_second": trainer.global_step / seconds,
@@ -104,44 +112,108 @@ def train(
     }
 
 
-def _go_on(trainer: PuffeRL, config: Config, checkpoint: Path, dashboard: Dashboard) -> Run:
-    """Put the trainer where the checkpoint was written."""
-    missing = trainer.load_checkpoint(checkpoint)
-    folder = run_folder(checkpoint)
+def _open_run(
+    trainer: Trainer, config: Config, resume: Path | None, dashboard: Dashboard
+) -> Run | NoRun:
+    """The run folder, with the trainer put where `resume` was written."""
+    if resume is None:
+        run = Run(config) if trainer.world.rank == 0 else NoRun(config)
+        _play_against_pool(trainer, config, run.folder)
+        return run
+    folder = run_folder(resume)
+    _play_against_pool(trainer, config, folder)
+    missing = trainer.load_checkpoint(resume)
     dashboard.print(f"going on at step {trainer.global_step:,} of {folder}")
     if missing:
         dashboard.print(f"WARNING: the environments' episodes begin anew: {missing}")
+    if trainer.world.rank:
+        return NoRun(config)
     return Run(config, folder, trainer.global_step)
 
 
-def _loop(trainer: PuffeRL, run: Run, dashboard: Dashboard) -> float:
+def _play_against_pool(trainer: Any, config: Config, folder: Path) -> None:
+    if config.selfplay.enabled:
+        from puffer_cuda.selfplay import Opponents
+
+        arguments = (config.selfplay, trainer.vecenv, trainer.policy, folder / "opponents")
+        trainer.play_against(Opponents(*arguments, config.train.seed))
+
+
+def _loop(
+    trainer: Trainer,
+    config: Config,
+    run: Run | NoRun,
+    evaluation: Evaluation,
+    dashboard: Dashboard,
+) -> float:
     """Train to the end and return the seconds it took."""
-    c = trainer.config
+    c, first = trainer.config, trainer.world.rank == 0
     dashboard.begin(
         f"{trainer.device}   {trainer.model_size:,} parameters   "
-        f"{trainer.vecenv.num_agents:,} agents   {run.folder}",
+        f"{trainer.vecenv.num_agents * trainer.world.size:,} agents   {run.folder}",
         trainer.total_timesteps,
     )
+
+    def due(interval: int) -> bool:
+        last = trainer.epoch == trainer.total_epochs
+        return first and interval > 0 and trainer.epoch % interval == 0 and not last
+
     with _stop_requests(dashboard) as requests:
         try:
-            while trainer.epoch < trainer.total_epochs and not requests:
+            while trainer.epoch < trainer.total_epochs:
+                if any(trainer.world.gather(bool(requests))):  # all processes stop together
+                    break
                 trainer.evaluate()
                 logs = trainer.train()
+                if config.selfplay.enabled and due(config.selfplay.snapshot_interval):
+                    assert trainer.opponents is not None
+                    with _tolerated(dashboard):
+                        trainer.opponents.add(trainer.global_step)
+                if config.eval.episodes and due(config.eval.interval):
+                    stats = evaluation(trainer.policy, trainer.device)
+                    logs.update({f"evaluation/{name}": value for name, value in stats.items()})
+                    with _tolerated(dashboard):
+                        _judge(trainer, run, stats, dashboard)
                 dashboard.update(logs)
                 with _tolerated(dashboard):
                     run.log(logs)
-                last = trainer.epoch == trainer.total_epochs
-                if trainer.epoch % c.checkpoint_interval == 0 and not last:
+                if due(c.checkpoint_interval):
                     with _tolerated(dashboard):
-                        trainer.save_checkpoint(run.checkpoints)
+                        _save(trainer, run)
         except Exception:  # a worker died, the loss diverged: what was learnt is worth keeping
-            trainer.save_checkpoint(run.checkpoints)
+            if first:
+                _save(trainer, run)
             raise
         seconds = trainer.uptime
-        saved = trainer.save_checkpoint(run.checkpoints)
+        saved = _save(trainer, run) if first else run.folder
         if trainer.epoch < trainer.total_epochs:
-            raise Stopped(requests[0], saved)
+            number = next(n[0] for n in trainer.world.gather(list(requests)) if n)
+            raise Stopped(number, saved)
     return seconds
+
+
+def _save(trainer: Trainer, run: Run | NoRun) -> Path:
+    """Write a checkpoint, and only then remove old ones."""
+    from puffer_cuda import checkpoint
+
+    saved = trainer.save_checkpoint(run.checkpoints)
+    checkpoint.prune(run.checkpoints, trainer.config.keep_checkpoints)
+    return saved
+
+
+def _judge(
+    trainer: Trainer, run: Run | NoRun, stats: Mapping[str, Any], dashboard: Dashboard
+) -> None:
+    """Keep the policy if its evaluation is the best of the run so far."""
+    from puffer_cuda import checkpoint
+
+    name = goal(stats)
+    best = checkpoint.read_best(run.checkpoints)
+    if name is None or (best is not None and stats[name] <= best["value"]):
+        return
+    _save(trainer, run)
+    checkpoint.write_best(run.checkpoints, trainer.global_step, name, stats[name])
+    dashboard.print(f"best so far: {name} {stats[name]:.4g} at step {trainer.global_step:,}")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli.config import Config
@@ -23,6 +23,7 @@ class VecPlan:
         backend: "PufferEnv", "Serial" or "Multiprocessing".
         num_envs: instances of the creator.
         num_workers: processes; None: the vectorizer chooses.
+        options: further keywords of the backend.
         env_kwargs: keyword arguments of one instance.
         num_agents: agents of all instances.
     """
@@ -32,6 +33,7 @@ class VecPlan:
     num_workers: int | None
     env_kwargs: dict[str, Any]
     num_agents: int
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def plan_vec(config: Config) -> VecPlan:
@@ -60,6 +62,11 @@ def plan_vec(config: Config) -> VecPlan:
             f"vec.num_workers = {vec.num_workers} needs vec.backend = multiprocessing, "
             f"got {backend}."
         )
+    if backend != "multiprocessing" and (vec.batch_size or not vec.zero_copy):
+        raise APIUsageError(
+            "vec.batch_size and vec.zero_copy = false need vec.backend = multiprocessing, got "
+            f"{backend}."
+        )
     if backend != "native" and vec.num_threads:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
@@ -83,7 +90,11 @@ def plan_vec(config: Config) -> VecPlan:
             f"nearest: {near}."
         )
     name = "Serial" if backend == "serial" else "Multiprocessing"
-    return VecPlan(name, num_envs, vec.num_workers or None, dict(config.env), num_envs * agents)
+    options = {}
+    if backend == "multiprocessing":
+        options = {"batch_size": vec.batch_size or None, "zero_copy": vec.zero_copy}
+    workers = vec.num_workers or None
+    return VecPlan(name, num_envs, workers, dict(config.env), num_envs * agents, options)
 
 
 def make_vecenv(config: Config) -> VecEnv:
@@ -103,6 +114,7 @@ def make_vecenv(config: Config) -> VecEnv:
         num_envs=plan.num_envs,
         seed=config.train.seed,
         **workers,
+        **plan.options,
     )
     return vecenv
 
@@ -132,4 +144,5 @@ def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
     else:
         workers = max(changed.vec.num_workers, 1)
         changed.vec.num_envs = -(-instances // workers) * workers
+    changed.vec.batch_size, changed.vec.zero_copy = 0, True
     return changed

@@ -2,6 +2,7 @@
 
 from puffer_cuda.cells import GRU, LSTM
 from puffer_cuda.encoders import FlatEncoder, NestedEncoder
+from puffer_cuda.images import Impala, Nature
 from puffer_cuda.models import Default, LSTMWrapper
 from puffer_cuda.networks import MLP, MinGRU
 from puffer_cuda.policy import Decoder, Policy, make_policy
@@ -13,8 +14,10 @@ __all__ = [
     "Decoder",
     "Default",
     "FlatEncoder",
+    "Impala",
     "LSTMWrapper",
     "MinGRU",
+    "Nature",
     "NestedEncoder",
     "Policy",
     "make_policy",

@@ -6,17 +6,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from puffer_cli.api import eval as eval
     from puffer_cli.api import load_config as load_config
     from puffer_cli.api import load_env as load_env
     from puffer_cli.api import load_policy as load_policy
     from puffer_cli.api import train as train
+    from puffer_cli.main import main as main
+    from puffer_cuda.legacy import NoLogger as NoLogger
+    from puffer_cuda.legacy import compute_puff_advantage as compute_puff_advantage
+    from puffer_cuda.profile import Profile as Profile
     from puffer_cuda.pufferl import PuffeRL as PuffeRL
 
 _HOMES = {
+    "NoLogger": "puffer_cuda.legacy",
+    "Profile": "puffer_cuda.profile",
     "PuffeRL": "puffer_cuda.pufferl",
+    "compute_puff_advantage": "puffer_cuda.legacy",
+    "eval": "puffer_cli.api",
     "load_config": "puffer_cli.api",
     "load_env": "puffer_cli.api",
     "load_policy": "puffer_cli.api",
+    "main": "puffer_cli.main",
     "train": "puffer_cli.api",
 }
 

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 import puffer_vector
-from puffer_vector import Multiprocessing, Native, PufferEnv, Serial, WorkerError, make
+from puffer_vector import Multiprocessing, Native, PufferEnv, Serial, WorkerError, autotune, make
 
 if TYPE_CHECKING:
     from puffer_vector import Ray as Ray
 
-__all__ = ["Multiprocessing", "Native", "PufferEnv", "Serial", "WorkerError", "make"]
+__all__ = ["Multiprocessing", "Native", "PufferEnv", "Serial", "WorkerError", "autotune", "make"]
 
 
 def __getattr__(name: str) -> Any:

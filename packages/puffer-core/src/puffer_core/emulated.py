@@ -7,13 +7,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from puffer_core.actions import action_decoder
 from puffer_core.env import PufferEnv
 from puffer_core.flatten import row_writer
 from puffer_core.layout import Layout
-from puffer_core.spaces import Space, equal
+from puffer_core.spaces import Space, equal, is_below
 
 
 class EmulatedEnv(PufferEnv):
@@ -57,6 +58,7 @@ class EmulatedEnv(PufferEnv):
         self.layout = Layout(observation_space, path)
         self.single_observation_space = self.layout.flat_space
         self.single_action_space, self._decode = action_decoder(action_space)
+        self._discrete = action_space if isinstance(action_space, Discrete) else None
         self.num_agents = num_agents
         self.is_obs_emulated = self.single_observation_space is not observation_space
         self.is_atn_emulated = not equal(self.single_action_space, action_space)
@@ -75,6 +77,26 @@ class EmulatedEnv(PufferEnv):
         self._writers = [
             row_writer(self.layout, self.observations[i, ...], strict) for i in range(num_agents)
         ]
+
+    def decode_actions(self, actions: NDArray[Any]) -> list[Any]:
+        """Decode rows of an action buffer, of this environment and others of the same spaces.
+
+        Args:
+            actions: `(n,)`, `(n, K)` or `(n, *box)`.
+
+        Returns:
+            n actions as the wrapped environments expect them.
+
+        Raises:
+            APIUsageError: An action outside the space.
+        """
+        if self._discrete is not None and is_below(actions, self._discrete.n):
+            first = int(self._discrete.start)
+            # int64 before it is added: what fits the buffer may not fit with it.
+            actions = actions if first == 0 else actions.astype(np.int64) + first
+            numbers: list[Any] = actions.tolist()
+            return numbers
+        return [self._decode(row) for row in actions]
 
 
 def dtype_from_space(space: Space) -> np.dtype[Any]:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from puffer_core.emulated import EmulatedEnv
 from puffer_core.env import StepResult
 from puffer_core.errors import APIUsageError
-from puffer_core.wrapped import OLD_API, describe, flag, make_object, number, reset_arguments
+from puffer_core.wrapped import (
+    FLOAT32_MAX,
+    OLD_API,
+    describe,
+    flag,
+    make_object,
+    number,
+    reset_arguments,
+)
 
 
 class GymnasiumPufferEnv(EmulatedEnv):
@@ -59,6 +67,7 @@ class GymnasiumPufferEnv(EmulatedEnv):
         self._write = self._writers[0]
         self._seed = seed
         self._started = False
+        self.done = True
 
     @property
     def render_mode(self) -> str | None:
@@ -91,10 +100,10 @@ class GymnasiumPufferEnv(EmulatedEnv):
             )
         observation, info = result
         self._write(observation)
-        self.rewards.fill(0)
-        self.terminals.fill(False)
-        self.truncations.fill(False)
-        self.masks.fill(True)
+        self.rewards[0] = 0
+        self.terminals[0] = False
+        self.truncations[0] = False
+        self.masks[0] = True
         self._started, self.done = True, False
         return self.observations, info
 
@@ -113,11 +122,25 @@ class GymnasiumPufferEnv(EmulatedEnv):
             APIUsageError: Before `reset`, after the end of an episode, an action outside the
                 space, or a result other than declared.
         """
-        if not self._started:
-            raise APIUsageError("step: call reset() first.")
+        reward, terminated, truncated, info = self.advance(self._decode(actions))
+        self.rewards[0] = reward
+        self.terminals[0] = terminated
+        self.truncations[0] = truncated
+        return self.observations, self.rewards, self.terminals, self.truncations, info
+
+    def advance(self, action: Any) -> tuple[float, bool, bool, Any]:
+        """Do what `step` does, but leave reward and flags to the caller, who writes many at once.
+
+        Args:
+            action: What the wrapped environment expects, as `decode_actions` returns it.
+
+        Returns:
+            The checked reward, terminal and truncation flag, and the environment's info.
+        """
         if self.done:
-            raise APIUsageError("step: the episode is over, call reset() first.")
-        result = self.env.step(self._decode(actions))
+            what = "the episode is over, " if self._started else ""
+            raise APIUsageError(f"step: {what}call reset() first.")
+        result: Any = self.env.step(action)
         if not (isinstance(result, tuple) and len(result) == 5):
             raise APIUsageError(
                 "step: expected (observation, reward, terminated, truncated, info), got "
@@ -125,11 +148,14 @@ class GymnasiumPufferEnv(EmulatedEnv):
             )
         observation, reward, terminated, truncated, info = result
         self._write(observation)
-        self.rewards[0] = number(reward)
-        self.terminals[0] = terminated = flag(terminated, "terminated")
-        self.truncations[0] = truncated = flag(truncated, "truncated")
+        if not (type(reward) is float and -FLOAT32_MAX <= reward <= FLOAT32_MAX):
+            reward = number(reward)
+        if terminated is not True and terminated is not False:
+            terminated = flag(terminated, "terminated")
+        if truncated is not True and truncated is not False:
+            truncated = flag(truncated, "truncated")
         self.done = terminated or truncated
-        return self.observations, self.rewards, self.terminals, self.truncations, info
+        return reward, terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the wrapped environment, as its render mode says."""

@@ -66,7 +66,7 @@ def _leaf_writer(node: Node, target: NDArray[Any], strict: bool) -> Write:
     path, space = node.path, node.space
     is_box = isinstance(space, gymnasium.spaces.Box)
     if is_box and not strict:
-        return lambda sample: copy_checked(target, sample, path, report=True)
+        return _box_writer(target, path)
     low, high = bounds(space)
     if isinstance(space, gymnasium.spaces.Discrete):
         return _discrete_writer(space, target, path)
@@ -99,6 +99,19 @@ def _leaf_writer(node: Node, target: NDArray[Any], strict: bool) -> Write:
             write(sample)
 
     return write_few
+
+
+def _box_writer(target: NDArray[Any], path: str) -> Write:
+    shape, dtype = target.shape, target.dtype
+
+    def write(sample: Any) -> None:
+        # What is as declared, the common case, needs no more checks.
+        if type(sample) is np.ndarray and sample.dtype is dtype and sample.shape == shape:
+            target[...] = sample
+        else:
+            copy_checked(target, sample, path, report=True)
+
+    return write
 
 
 def _discrete_writer(space: gymnasium.spaces.Discrete, target: NDArray[Any], path: str) -> Write:

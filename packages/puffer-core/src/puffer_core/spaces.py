@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from puffer_core.errors import APIUsageError
 
@@ -22,6 +23,11 @@ Discrete = (gymnasium.spaces.Discrete,)
 MultiBinary = (gymnasium.spaces.MultiBinary,)
 MultiDiscrete = (gymnasium.spaces.MultiDiscrete,)
 Tuple = (gymnasium.spaces.Tuple,)
+
+UNSIGNED: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.int32): np.dtype(np.uint32),
+    np.dtype(np.int64): np.dtype(np.uint64),
+}
 
 
 def equal(one: object, other: object) -> bool:
@@ -38,6 +44,19 @@ def equal(one: object, other: object) -> bool:
     if isinstance(one, gymnasium.Space) and isinstance(other, gymnasium.Space):
         return one.shape == other.shape and one.dtype == other.dtype and bool(one == other)
     return bool(one == other)
+
+
+def is_below(numbers: NDArray[Any], n: int | np.integer[Any]) -> bool:
+    """Tell whether 1-D int32 or int64 `numbers` are all from 0 to n-1; False for other dtypes.
+
+    For hot paths: as unsigned numbers negative ones are too large, so one pass is enough, and
+    argmax has a quarter of max's fixed cost.
+    """
+    unsigned = UNSIGNED.get(numbers.dtype)
+    if unsigned is None:
+        return False
+    view = numbers.view(unsigned)
+    return bool(view[view.argmax()] < n)
 
 
 class JointBox(gymnasium.spaces.Box):

@@ -3,7 +3,8 @@
 `checkpoints/<step, 16 digits>/` holds weights.safetensors, optimizer.safetensors, what
 trainer_state.py describes (trainer.json, trainer.safetensors, environments.safetensors),
 fingerprint.safetensors (the policy's output on stored observations) and manifest.json (the sha256
-of each). A folder without a valid manifest is no checkpoint.
+of each). A folder without a valid manifest is no checkpoint. `checkpoints/best.json` names the one
+whose evaluation during the run was best.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda.adapter import PolicyAdapter
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
+BEST = "best.json"
+OLD = ".old"  # end of the name of a folder that is being removed
 
 
 def save(
@@ -94,10 +97,9 @@ def load_weights(folder: Path, policy: nn.Module) -> None:
     """
     verify(folder)
     weights = load_file(folder / "weights.safetensors")
-    try:
-        policy.load_state_dict(weights)
-    except RuntimeError as error:
-        raise APIUsageError(f"{folder} holds the weights of another policy: {error}") from error
+    if difference := mismatch(weights, policy.state_dict()):
+        raise APIUsageError(f"{folder} holds the weights of another policy: {difference}.")
+    policy.load_state_dict(weights)
     device = next(policy.parameters()).device
     expected = load_file(folder / "fingerprint.safetensors")
     got = fingerprint(policy, expected["observations"].to(device))
@@ -107,6 +109,20 @@ def load_weights(folder: Path, policy: nn.Module) -> None:
                 f"{folder}: the policy's {name} on the stored observations are not those of the "
                 "time of saving; the policy's code or settings have changed since."
             )
+
+
+def mismatch(weights: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+    """The first difference of names and shapes, in the order of `expected`; empty if none."""
+    for name, tensor in expected.items():
+        if name not in weights:
+            return f"{name} is missing"
+        if weights[name].shape != tensor.shape:
+            return (
+                f"{name} has shape {tuple(weights[name].shape)}, expected {tuple(tensor.shape)}; "
+                "the environment's spaces or the sizes in [policy] are others"
+            )
+    unknown = next((name for name in weights if name not in expected), None)
+    return "" if unknown is None else f"the policy has no {unknown}"
 
 
 class Loaded(NamedTuple):
@@ -150,6 +166,38 @@ def latest(runs: Path) -> Path:
             if (folder / MANIFEST).exists():
                 return folder
     raise APIUsageError(f"there is no checkpoint below {runs}; train first.")
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Remove the oldest checkpoints but the newest `keep`, never the best one; 0 keeps all.
+
+    Args:
+        folder: the run's `checkpoints` folder.
+        keep: how many.
+    """
+    complete = [path.parent for path in sorted(folder.glob(f"[0-9]*/{MANIFEST}"))]
+    best = read_best(folder)
+    for path in complete[:-keep] if keep else ():
+        if best is None or path.name != f"{best['step']:016d}":
+            os.replace(path, folder / f".{path.name}{OLD}")  # half a checkpoint has no such name
+    for path in folder.glob(f".*{OLD}"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read_best(folder: Path) -> dict[str, Any] | None:
+    """`step`, `name` and `value` of the best checkpoint by evaluation; None before any."""
+    try:
+        best: dict[str, Any] = json.loads((folder / BEST).read_text())
+    except OSError:
+        return None
+    return best
+
+
+def write_best(folder: Path, step: int, name: str, value: float) -> None:
+    """Call the checkpoint of `step` the best one: its evaluation gave `value` of `name`."""
+    scratch = folder / f".{BEST}.{os.getpid()}"
+    scratch.write_text(json.dumps({"step": step, "name": name, "value": value}))
+    os.replace(scratch, folder / BEST)
 
 
 def verify(folder: Path) -> None:

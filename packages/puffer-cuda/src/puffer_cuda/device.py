@@ -7,15 +7,19 @@ import torch
 from puffer_core import APIUsageError
 from puffer_vector.plan import available_cpus
 
+CPU = torch.device("cpu")
+
 
 def choose_device(name: str) -> torch.device:
-    """The device for `name`; "auto" is the first GPU, or the CPU where there is none.
+    """The device for `name`; "auto" is this process's GPU, or the CPU where there is none.
 
     Raises:
         APIUsageError: no such device here.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        # The current one: distributed.py gives every process its own.
+        available = torch.cuda.is_available()
+        return torch.device("cuda", torch.cuda.current_device()) if available else CPU
     try:
         device = torch.device(name)
     except RuntimeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -17,16 +18,34 @@ class Loss:
     figures: dict[str, Tensor]
 
 
-def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
-    """Mean of `x` where `mask` is true; 0 where nothing is."""
-    return (x * mask).sum() / mask.sum().clamp(min=1)
+@dataclass(frozen=True)
+class Moments:
+    """Of the advantages of a whole minibatch: number of unmasked samples, mean, deviation."""
+
+    count: Tensor
+    mean: Tensor
+    std: Tensor
 
 
-def normalize(advantages: Tensor, mask: Tensor) -> Tensor:
-    """Advantages minus their mean over their standard deviation, over unmasked samples."""
-    centred = advantages - masked_mean(advantages, mask)
-    variance = (centred.square() * mask).sum() / (mask.sum() - 1).clamp(min=1)
-    return centred / (variance.sqrt() + 1e-8)
+def moments(
+    advantages: Tensor, mask: Tensor, total: Callable[[Tensor], Tensor] = lambda x: x
+) -> Moments:
+    """Moments of the unmasked advantages; the deviation is the unbiased one, 0 of one sample.
+
+    Args:
+        advantages: any shape.
+        mask: bool, same shape.
+        total: sums a tensor over all processes that share the minibatch.
+    """
+    count, sum_ = total(torch.stack((mask.sum().to(advantages.dtype), _sum(advantages, mask))))
+    mean = sum_ / count.clamp(min=1)
+    squares = total(_sum((advantages - mean).square(), mask))
+    return Moments(count, mean, (squares / (count - 1).clamp(min=1)).sqrt())
+
+
+def _sum(x: Tensor, mask: Tensor) -> Tensor:
+    """Sum over unmasked samples; masked ones may hold anything, infinities included."""
+    return x.masked_fill(~mask, 0).sum()
 
 
 def ppo_loss(
@@ -42,6 +61,7 @@ def ppo_loss(
     vf_coef: float,
     vf_clip_coef: float,
     ent_coef: float,
+    whole: Moments | None = None,
 ) -> Loss:
     """Clipped surrogate + vf_coef x clipped value loss - ent_coef x entropy.
 
@@ -51,7 +71,8 @@ def ppo_loss(
         L_policy = max(-w A ratio, -w A clip(ratio, 1 - clip, 1 + clip))
         L_value  = 1/2 max((V - R)^2, (V_old + clip(V - V_old, vf_clip) - R)^2)
 
-    averaged over unmasked samples (Schulman et al. 2017).
+    averaged over unmasked samples (Schulman et al. 2017). A minibatch may come in parts, whose
+    losses (and figures) add up to that of the whole.
 
     Args:
         log_probs: of the stored actions now, summed over heads, `(segments, time)`.
@@ -66,26 +87,33 @@ def ppo_loss(
         vf_coef: weight of the value loss.
         vf_clip_coef: clip of the value's change.
         ent_coef: weight of the entropy.
+        whole: moments of the minibatch that these samples are a part of; None: they are all of it.
     """
-    log_ratios = log_probs - old_log_probs
+    whole = whole or moments(advantages, mask)
+    count = whole.count.clamp(min=1)
+    # A gradient through a masked sample would be 0 times what it holds, which may be infinite.
+    log_ratios = (log_probs - old_log_probs).masked_fill(~mask, 0)
     ratios = log_ratios.exp()
-    scaled = weights * normalize(advantages, mask)
+    scaled = weights * (advantages - whole.mean) / (whole.std + 1e-8)
     surrogate = torch.max(-scaled * ratios, -scaled * ratios.clamp(1 - clip_coef, 1 + clip_coef))
     returns = advantages + old_values
     clipped_values = old_values + (values - old_values).clamp(-vf_clip_coef, vf_clip_coef)
     value_error = torch.max((values - returns).square(), (clipped_values - returns).square())
 
-    policy_loss = masked_mean(surrogate, mask)
-    value_loss = 0.5 * masked_mean(value_error, mask)
-    mean_entropy = masked_mean(entropy, mask)
+    def mean(x: Tensor) -> Tensor:
+        return _sum(x, mask) / count
+
+    policy_loss = mean(surrogate)
+    value_loss = 0.5 * mean(value_error)
+    mean_entropy = mean(entropy)
     total = policy_loss + vf_coef * value_loss - ent_coef * mean_entropy
     with torch.no_grad():
         figures = {
             "policy_loss": policy_loss.detach(),
             "value_loss": value_loss.detach(),
             "entropy": mean_entropy.detach(),
-            "old_approx_kl": masked_mean(-log_ratios, mask),
-            "approx_kl": masked_mean(ratios - 1 - log_ratios, mask),
-            "clipfrac": masked_mean(((ratios - 1).abs() > clip_coef).float(), mask),
+            "old_approx_kl": mean(-log_ratios),
+            "approx_kl": mean(ratios - 1 - log_ratios),
+            "clipfrac": mean(((ratios - 1).abs() > clip_coef).to(ratios.dtype)),
         }
     return Loss(total, ratios.detach(), figures)

@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import gymnasium
 import torch
 from torch import Tensor, nn
+from torch.distributions import Normal
 
 from puffer_cuda.adapter import unflatten
 from puffer_cuda.cells import LSTM
-from puffer_cuda.encoders import make_encoder
-from puffer_cuda.networks import State
-from puffer_cuda.policy import Decoder
+from puffer_cuda.encoders import FlatEncoder, make_encoder
+from puffer_cuda.networks import State, layer_init
+from puffer_cuda.policy import LOG_STD_BOUNDS
 from puffer_cuda.sampling import Logits
 
 
 class Default(nn.Module):
-    """An encoder and a decoder without memory, in the two halves that `LSTMWrapper` needs."""
+    """An encoder and heads without memory, in the two halves that `LSTMWrapper` needs.
+
+    Of a Box it is what 3.0's is, tensor by tensor: Linear and GELU, a linear head of gain 0.01, and
+    a value head. Nested observations go through `NestedEncoder`.
+    """
 
     def __init__(self, env: Any, hidden_size: int = 128) -> None:
         """Fit the spaces of `env`, an environment or a vectorizer."""
         super().__init__()
         self.hidden_size = hidden_size
-        self.encoder = make_encoder(env.single_observation_space, env.emulated, hidden_size)
-        self.decoder = Decoder(env.single_action_space, hidden_size)
+        self.encoder = make_encoder(env, hidden_size)
+        if isinstance(self.encoder, FlatEncoder):
+            size = math.prod(env.single_observation_space.shape)
+            self.encoder = nn.Sequential(layer_init(nn.Linear(size, hidden_size)), nn.GELU())
+        space = env.single_action_space
+        self.is_continuous = isinstance(space, gymnasium.spaces.Box)
+        self.is_multidiscrete = isinstance(space, gymnasium.spaces.MultiDiscrete)
+        if self.is_continuous:
+            dims = math.prod(space.shape)
+            self.decoder_mean = layer_init(nn.Linear(hidden_size, dims), 0.01)
+            self.decoder_logstd = nn.Parameter(torch.zeros(1, dims))
+        else:
+            self.heads = [int(n) for n in getattr(space, "nvec", [getattr(space, "n", 0)])]
+            self.decoder = layer_init(nn.Linear(hidden_size, sum(self.heads)), 0.01)
+        self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
 
     def encode_observations(self, observations: Tensor, state: Any = None) -> Tensor:
         """`(batch, *obs)` to `(batch, hidden_size)`."""
+        if isinstance(self.encoder, nn.Sequential):
+            observations = observations.flatten(1).float()
         hidden: Tensor = self.encoder(observations)
         return hidden
 
     def decode_actions(self, hidden: Tensor) -> tuple[Logits, Tensor]:
         """Logits and values `(batch,)`."""
-        logits, values = self.decoder(hidden)
-        return logits, values
+        values = self.value(hidden).squeeze(-1)
+        if self.is_continuous:
+            mean = self.decoder_mean(hidden)
+            std = self.decoder_logstd.clamp(*LOG_STD_BOUNDS).exp().expand_as(mean)
+            return Normal(mean, std, validate_args=False), values
+        logits = self.decoder(hidden)
+        return (torch.split(logits, self.heads, -1) if self.is_multidiscrete else logits), values
 
     def forward_eval(self, observations: Tensor, state: Any = None) -> tuple[Logits, Tensor]:
         """One step without memory."""

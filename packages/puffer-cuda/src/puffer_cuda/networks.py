@@ -57,21 +57,25 @@ class MinGRULayer(nn.Module):
         super().__init__()
         self.linear = layer_init(nn.Linear(hidden_size, 3 * hidden_size, bias=False), 1.0)
 
-    def gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(candidate h, update gate z, highway gate sigmoid(p)), each of the shape of x."""
-        candidate, gate, highway = self.linear(x).chunk(3, -1)
+    def gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """x, candidate h, update gate z, highway gate sigmoid(p); each of the shape of x.
+
+        In the precision of the weights, also where autocast makes the matrix product coarser.
+        """
+        dtype = self.linear.weight.dtype
+        candidate, gate, highway = self.linear(x).to(dtype).chunk(3, -1)
         candidate = torch.where(candidate >= 0, candidate + 0.5, torch.sigmoid(candidate))
-        return candidate, torch.sigmoid(gate), torch.sigmoid(highway)
+        return x.to(dtype), candidate, torch.sigmoid(gate), torch.sigmoid(highway)
 
     def forward_eval(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step: `x` and `state` are `(batch, hidden)`; returns (y, new state)."""
-        candidate, gate, highway = self.gates(x)
+        x, candidate, gate, highway = self.gates(x)
         state = (1 - gate) * state + gate * candidate
         return torch.lerp(x, state, highway), state
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> Tensor:
         """A segment: x `(segments, time, hidden)`, state `(segments, hidden)`."""
-        candidate, gate, highway = self.gates(x)
+        x, candidate, gate, highway = self.gates(x)
         keep = (1 - gate) * ~starts[..., None]
         return torch.lerp(x, linear_scan(keep, gate * candidate, state), highway)
 

@@ -12,13 +12,21 @@ AUTO_MINIBATCH = 8192
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a run; steps are agent steps."""
+    """Sizes of a run; steps are agent steps.
+
+    All are those of one process, but for total_epochs and total_timesteps.
+
+    Attributes:
+        part_segments: segments of a minibatch that are learnt at once.
+        minibatches: of an epoch.
+    """
 
     num_agents: int
     horizon: int
     batch_size: int
     minibatch_size: int
     minibatch_segments: int
+    part_segments: int
     minibatches: int
     total_epochs: int
     total_timesteps: int
@@ -34,15 +42,15 @@ class Plan:
         ]
 
 
-def plan(config: TrainConfig, num_agents: int) -> Plan:
-    """Sizes for `config` with `num_agents` agents.
+def plan(config: TrainConfig, num_agents: int, processes: int = 1) -> Plan:
+    """Sizes for `config` with `num_agents` agents in each of `processes` processes.
 
     Total steps are rounded up to whole epochs. A minibatch is a whole number of segments of
     `horizon` steps; automatic ones are cut to fit the batch.
 
     Raises:
-        APIUsageError: a minibatch that is no multiple of the horizon or exceeds the batch; names
-            the nearest sizes that work.
+        APIUsageError: a minibatch that is no multiple of the horizon or exceeds the batch (names
+            the nearest sizes that work), or parts smaller than a segment.
     """
     horizon, batch = config.horizon, num_agents * config.horizon
     minibatch = config.minibatch_size
@@ -56,14 +64,21 @@ def plan(config: TrainConfig, num_agents: int) -> Plan:
             f"batch, {num_agents} agents x {horizon} steps = {batch}; got {minibatch}. "
             f"Nearest: {below}" + (f" or {above}." if above != below else ".")
         )
-    epochs = -(-config.total_timesteps // batch)
+    largest = config.max_minibatch_size
+    if largest and largest < horizon:
+        raise APIUsageError(
+            f"train.max_minibatch_size must hold a segment of train.horizon = {horizon} steps, "
+            f"got {largest}."
+        )
+    epochs = -(-config.total_timesteps // (batch * processes))
     return Plan(
         num_agents=num_agents,
         horizon=horizon,
         batch_size=batch,
         minibatch_size=minibatch,
         minibatch_segments=minibatch // horizon,
+        part_segments=min(minibatch, largest or minibatch) // horizon,
         minibatches=max(1, round(config.replay_ratio * batch / minibatch)),
         total_epochs=epochs,
-        total_timesteps=epochs * batch,
+        total_timesteps=epochs * batch * processes,
     )

@@ -118,7 +118,7 @@ def make_policy(config: PolicyConfig, env: Any) -> Policy:
             are one agent's, and `emulated` says whether observations are to be un-flattened.
     """
     return Policy(
-        make_encoder(env.single_observation_space, env.emulated, config.hidden_size),
+        make_encoder(env, config.hidden_size, config.encoder),
         NETWORKS[config.network](config.hidden_size, config.num_layers),
         Decoder(env.single_action_space, config.hidden_size),
     )

@@ -15,7 +15,10 @@ Logits = Tensor | tuple[Tensor, ...] | Normal
 
 
 def sample_logits(
-    logits: Logits, action: Tensor | None = None, generator: torch.Generator | None = None
+    logits: Logits,
+    action: Tensor | None = None,
+    generator: torch.Generator | None = None,
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Action, log-probability and entropy, both summed over heads or dimensions.
 
@@ -23,6 +26,8 @@ def sample_logits(
         logits: what the policy returned for a batch `(...)`.
         action: the actions to judge; None draws them.
         generator: random numbers for drawing; None is torch's global one.
+        allowed: bool `(..., choices of all heads)`, False where a choice cannot be made now; see
+            `mask_logits`.
 
     Returns:
         action `(...)` int64 (discrete), `(..., heads)` int64 or `(..., dims)` float32,
@@ -30,12 +35,45 @@ def sample_logits(
     """
     if isinstance(logits, Normal):
         return _continuous(logits, action, generator)
+    if allowed is not None:
+        logits = mask_logits(logits, allowed)
     if isinstance(logits, Tensor):
         return _discrete(logits, action, generator)
     actions = action.unbind(-1) if action is not None else (None,) * len(logits)
     heads = [_discrete(x, a, generator) for x, a in zip(logits, actions, strict=True)]
     drawn, log_probs, entropies = (torch.stack(parts, -1) for parts in zip(*heads, strict=True))
     return drawn, log_probs.sum(-1), entropies.sum(-1)
+
+
+def best_action(logits: Logits, allowed: Tensor | None = None) -> Tensor:
+    """The most likely action, in the form that `sample_logits` draws; the mean of a Normal."""
+    if isinstance(logits, Normal):
+        return logits.loc
+    if allowed is not None:
+        logits = mask_logits(logits, allowed)
+    if isinstance(logits, Tensor):
+        return logits.argmax(-1)
+    return torch.stack([head.argmax(-1) for head in logits], -1)
+
+
+def mask_logits(
+    logits: Tensor | tuple[Tensor, ...], allowed: Tensor
+) -> Tensor | tuple[Tensor, ...]:
+    """Logits with minus infinity where a choice is not allowed: its probability is exactly 0.
+
+    A head without any allowed choice, as the rows of dead agents have it, stays as it is.
+
+    Args:
+        logits: `(..., n)` or a tuple of such.
+        allowed: bool `(..., sum of n)`, the heads side by side.
+    """
+    if isinstance(logits, Tensor):
+        return logits.masked_fill(~allowed & allowed.any(-1, keepdim=True), -torch.inf)
+    parts = torch.split(allowed, [head.shape[-1] for head in logits], -1)
+    return tuple(
+        head.masked_fill(~part & part.any(-1, keepdim=True), -torch.inf)
+        for head, part in zip(logits, parts, strict=True)
+    )
 
 
 def _discrete(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,23 @@ class EpisodeStatistics:
                     self.sums[name] = self.sums.get(name, 0.0) + float(array.sum())
                     self.counts[name] = self.counts.get(name, 0) + array.size
 
-    def means(self) -> dict[str, float]:
+    def means(self, gather: Callable[[Any], list[Any]] = lambda value: [value]) -> dict[str, float]:
         """Mean of every statistic since the last call, and `n`, the episodes; then start anew.
 
         Empty when nothing was reported: no value rather than 0.
+
+        Args:
+            gather: collects a value from all processes that train together.
         """
-        means = {name: total / self.counts[name] for name, total in self.sums.items()}
-        if "episode_return" in self.counts:
-            means["n"] = self.counts["episode_return"]
+        sums: dict[str, float] = {}
+        counts: dict[str, int] = {}
+        for own_sums, own_counts in gather((self.sums, self.counts)):
+            for name, total in own_sums.items():
+                sums[name] = sums.get(name, 0.0) + total
+                counts[name] = counts.get(name, 0) + own_counts[name]
+        means = {name: total / counts[name] for name, total in sums.items()}
+        if "episode_return" in counts:
+            means["n"] = counts["episode_return"]
         self.sums.clear()
         self.counts.clear()
         return means

@@ -1,4 +1,4 @@
-"""Compile C environments, each to its own shared library.
+"""Compile C environments, each to its own shared library, and the pool of threads beside them.
 
 Installing the package and `python -m puffer_ocean` call this code. It needs a C compiler only: this
 file imports nothing but the standard library.
@@ -18,6 +18,8 @@ PACKAGE = Path(__file__).parent
 ENVS = PACKAGE / "envs"
 LIBRARIES = PACKAGE / "lib"
 INCLUDE = PACKAGE / "include"
+SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+POOL = LIBRARIES / f"libpuffer_pool{SUFFIX}"
 
 # -ffp-contract=off: the same floats on every machine, with or without fused multiply-add.
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-ffp-contract=off", "-fno-math-errno")
@@ -54,7 +56,7 @@ def source_in(folder: Path) -> Path:
 def library_in(folder: Path) -> Path:
     """Where the shared library of that environment lies: in the folder, but for shipped ones."""
     shelf = LIBRARIES if folder.parent == ENVS else folder
-    return shelf / f"{folder.name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    return shelf / f"{folder.name}{SUFFIX}"
 
 
 def compiler() -> list[str]:
@@ -97,7 +99,7 @@ def compile_library(source: Path, target: Path, debug: bool = False) -> str:
         built = Path(scratch) / target.name
         command = [*compiler(), *FLAGS, *(DEBUG if debug else RELEASE)]
         command += ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}"]
-        command += [str(source), "-o", str(built), "-lm"]
+        command += [str(source), "-o", str(built), "-lm", "-pthread"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise BuildError(f"{source} does not compile:\n{result.stderr}")
@@ -106,10 +108,10 @@ def compile_library(source: Path, target: Path, debug: bool = False) -> str:
 
 
 def build_all(selection: list[str] | None = None) -> dict[str, str]:
-    """Build shipped environments; a broken one does not stop the others.
+    """Build shipped environments, without a selection also the pool; what is broken stops no other.
 
     Returns:
-        The compiler's message of each environment that failed.
+        The compiler's message of each that failed.
 
     Raises:
         BuildError: no compiler, or an unknown name.
@@ -118,10 +120,13 @@ def build_all(selection: list[str] | None = None) -> dict[str, str]:
     for name in selection or ():
         if name not in names():
             raise BuildError(f"no environment {name!r} to build; there are {', '.join(names())}.")
+    targets = {name: (source(name), library(name)) for name in selection or names()}
+    if not selection:
+        targets["pool"] = (PACKAGE / "pool.c", POOL)
     failures = {}
-    for name in selection or names():
+    for name, (path, target) in targets.items():
         try:
-            compile_library(source(name), library(name))
+            compile_library(path, target)
         except BuildError as error:
             failures[name] = str(error)
     return failures

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from puffer_core import APIUsageError, PufferEnv
+from puffer_core.spaces import is_below
 from puffer_ocean.arguments import TEXT
 from puffer_ocean.library import contract, load
+from puffer_ocean.pool import Pool
 from puffer_ocean.renderer import load_renderer
 from puffer_ocean.window import Window
 
@@ -86,16 +86,16 @@ class OceanEnv(PufferEnv):
         self.num_agents = num_envs * spec.num_agents
         super().__init__(buf)
 
+        self.log_fields = tuple(library.log_fields)
         self._library = library
         self._spec = spec
         self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
         self._choices = None if not self._discrete else _choices(spec.action_space)
         self._logs = np.zeros((self.num_agents, 2 + len(library.log_fields)))
+        threads = min(num_threads, num_envs)
+        self._pool = Pool(threads) if threads > 1 else None
         self._vec = self._create(values, seed)
         self._started = False
-        bounds = [num_envs * k // num_threads for k in range(num_threads + 1)]
-        self._ranges = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
-        self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
 
     def _create(self, values: dict[str, Any], seed: int) -> Any:
         ffi, library = contract(), self._library
@@ -148,10 +148,7 @@ class OceanEnv(PufferEnv):
         if self._pool is None:
             step(vec, 0, self.num_envs)
         else:
-            pending = [self._pool.submit(step, vec, *bounds) for bounds in self._ranges[1:]]
-            step(vec, *self._ranges[0])
-            for future in pending:
-                future.result()
+            self._pool.step(step, vec, self.num_envs)
         return self.observations, self.rewards, self.terminals, self.truncations, self._infos()
 
     def _take(self, actions: Array) -> None:
@@ -173,6 +170,8 @@ class OceanEnv(PufferEnv):
             if not np.isfinite(actions).all():
                 row = int(np.argwhere(~np.isfinite(actions))[0, 0])
                 raise APIUsageError(f"actions must be finite; agent {row} got {actions[row]}.")
+        elif isinstance(self._choices, int) and is_below(actions, self._choices):
+            return
         elif actions.min() < 0 or (actions >= self._choices).any():
             row = int(np.argwhere((actions < 0) | (actions >= self._choices))[0, 0])
             raise APIUsageError(
@@ -180,9 +179,9 @@ class OceanEnv(PufferEnv):
             )
 
     def _infos(self) -> list[Info]:
-        ended = np.flatnonzero(self.terminals | self.truncations)
-        if not ended.size:
+        if not (np.count_nonzero(self.terminals) or np.count_nonzero(self.truncations)):
             return []
+        ended = np.flatnonzero(self.terminals | self.truncations)
         rows = self._logs[ended]
         info = {
             "agent_id": ended,
@@ -315,12 +314,21 @@ class OceanEnv(PufferEnv):
             self._window.show(picture, HUMAN_FPS)
         return picture
 
+    def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:
+        """What code in C needs to step the environments: the function, its handle, the buffers.
+
+        Returns:
+            `step` and `vec` of the contract as cffi pointers, and the shared buffers by the names
+            of `puffer_buffers`. They are valid until `close`.
+        """
+        return self._library.functions.step, self._open(), self._buffers()
+
     def close(self) -> None:
         """Free the environments; calling it again does nothing."""
         if getattr(self, "_vec", None) is None:
             return
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.close()
         self._library.functions.close(self._vec)
         self._vec = None
         if self._window is not None:

@@ -24,12 +24,17 @@ DTYPES = (np.uint8, np.int8, np.int16, np.int32, np.float32)  # enum puffer_dtyp
 @functools.cache
 def contract() -> Any:
     """The C contract, read from `puffer_env.h` itself."""
-    text = (build.INCLUDE / "puffer_env.h").read_text()
-    declarations = re.search(r"/\* cffi: begin.*?\*/(.*)/\* cffi: end \*/", text, re.DOTALL)
-    assert declarations is not None
     ffi = cffi.FFI()
-    ffi.cdef(declarations[1])
+    ffi.cdef(declarations("puffer_env.h"))
     return ffi
+
+
+def declarations(header: str) -> str:
+    """The part of a header that cffi reads."""
+    text = (build.INCLUDE / header).read_text()
+    found = re.search(r"/\* cffi: begin.*?\*/(.*)/\* cffi: end \*/", text, re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.errors import APIUsageError
-from puffer_core.spaces import Space
+from puffer_core.spaces import Space, is_below
 
 
 def check_actions(actions: object, space: Space, num_agents: int) -> NDArray[np.generic]:
@@ -26,6 +26,13 @@ def check_actions(actions: object, space: Space, num_agents: int) -> NDArray[np.
         APIUsageError: Wrong shape or dtype, a discrete action out of range, a number that is
             not finite; the message names the row.
     """
+    if (
+        type(actions) is np.ndarray
+        and isinstance(space, gymnasium.spaces.Discrete)
+        and actions.shape == (num_agents,)
+        and is_below(actions, space.n)
+    ):  # the common case
+        return actions
     try:
         array = np.asarray(actions)
     except Exception as error:  # tensors on a GPU or with a gradient, ragged lists

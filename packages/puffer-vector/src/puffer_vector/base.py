@@ -68,6 +68,8 @@ class VecEnv(ABC):
         num_envs: Number of environments.
         num_agents: Number of agents in all of them.
         agents_per_batch: Number of agents that `recv` returns.
+        fixed_batches: Whether batches are the same blocks of neighbouring agents in every round,
+            in fixed order; else those that answer first.
         agent_ids: `(num_agents,)` int64, 0 to num_agents-1.
         emulated: False, or for wrapped environments the dtypes of their observations
             (`puffer_core.emulated`).
@@ -80,6 +82,7 @@ class VecEnv(ABC):
     """
 
     driver_env: PufferEnv
+    fixed_batches = True
     final_observations: NDArray[Any]
     action_masks: Flags | None = None
     _restarts: Restarts | None = None  # of backends that can

@@ -148,7 +148,7 @@ def set_state(group: EnvGroup, index: int, state: dict[str, NDArray[Any]]) -> Bu
 def hold(group: EnvGroup, index: int, mode: str) -> None:
     """Let an environment follow an autoreset mode from its next reset on."""
     env = group.envs[index]
-    group.envs[index] = Held(env.env if isinstance(env, Held) else env, mode)
+    group.replace(index, Held(env.env if isinstance(env, Held) else env, mode))
 
 
 def set_options(group: EnvGroup, index: int, options: dict[str, Any] | None) -> None:

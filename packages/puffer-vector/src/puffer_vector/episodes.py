@@ -44,16 +44,16 @@ class Episodes:
             None if no episode ended, else aligned arrays, one entry per ended episode:
             `agent_id` int64, `episode_return` float64, `episode_length` int64.
         """
-        if counted.all():
+        if np.count_nonzero(counted) == counted.size:  # several times faster than all()
             self.returns[rows] += rewards
             self.lengths[rows] += 1
         else:
             self.returns[rows] += np.where(counted, rewards, 0)
             self.lengths[rows] += counted
             ends = ends & counted
-        ended = np.flatnonzero(ends)
-        if not ended.size:
+        if not np.count_nonzero(ends):
             return None
+        ended = np.flatnonzero(ends)
         agents = ended + (rows.start or 0) if isinstance(rows, slice) else rows[ended]
         info = {
             "agent_id": agents,

@@ -24,6 +24,7 @@ from puffer_vector.processes import (
     start_worker,
     stop_workers,
 )
+from puffer_vector.waiting import Waiter
 from puffer_vector.worker import view_shared
 
 STEP = pickle.dumps(("step", None))  # once, instead of in every step
@@ -92,6 +93,7 @@ class Multiprocessing(Parallel):
         self._workers: list[Worker] = []
         self._lost: set[int] = set()  # died while idle; replaced with the next command
         self._selector = selectors.DefaultSelector()
+        self._waiter = Waiter(self._selector.select)
         self._finalizer = weakref.finalize(
             self, stop_workers, self._workers, self._selector, os.getpid()
         )
@@ -144,7 +146,7 @@ class Multiprocessing(Parallel):
             slowest = min(self._busy, key=self._since.__getitem__)
             limit = self._since[slowest] + self._timeout
         wait = None if limit is None else max(0.0, limit - time.monotonic())
-        ready = self._selector.select(wait)
+        ready = self._waiter.wait(wait)
         for key, _ in ready:
             index, worker = key.data
             if worker is not self._workers[index]:

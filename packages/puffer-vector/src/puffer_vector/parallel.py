@@ -76,9 +76,9 @@ class Parallel(VecEnv):
         self._called: set[int] = set()  # busy with a call, not with a step or reset
         self._replaced: set[int] = set()  # busy because they replace one that was
         self._answers: dict[int, Any] = {}  # of idle workers, in order of arrival
-        self._fixed = zero_copy or batch_size == self.num_envs
+        self.fixed_batches = zero_copy or batch_size == self.num_envs
         self._workers_per_batch = batch_size // each
-        starts = range(0, num_workers, self._workers_per_batch) if self._fixed else ()
+        starts = range(0, num_workers, self._workers_per_batch) if self.fixed_batches else ()
         self._blocks = [self._block(range(i, i + self._workers_per_batch)) for i in starts]
         self._in_flight: deque[Batch] = deque()  # only of fixed blocks
 
@@ -176,7 +176,7 @@ class Parallel(VecEnv):
 
     def _launch_step(self, batch: Batch, actions: NDArray[Any]) -> None:
         self._restarts.remember(batch.rows)
-        if self._fixed:
+        if self.fixed_batches:
             np.copyto(batch.data["actions"], actions, casting="unsafe")  # checked by send
             self._in_flight.append(batch)
         else:
@@ -186,7 +186,7 @@ class Parallel(VecEnv):
             self._steps[index] += 1
 
     def _collect(self) -> Reply | None:
-        if not self._fixed:
+        if not self.fixed_batches:
             return self._collect_first()
         if not self._in_flight:
             return None

@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
@@ -23,6 +24,7 @@ from puffer_vector.control import run, run_pickled
 from puffer_vector.group import EnvGroup
 from puffer_vector.infos import Info
 from puffer_vector.recipes import Facts, Recipe
+from puffer_vector.waiting import Waiter
 
 Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
 NO_INFOS = pickle.dumps(("ok", []))  # once, instead of in every step
@@ -85,7 +87,11 @@ def run_worker(
             group.build(recipe, seed)
         infos: list[Any] = [] if again is None else begin_again(group, first_env, again, seeds)
         _send_infos(pipe, group, infos)
+        poller = select.poll()
+        poller.register(pipe, select.POLLIN)
+        waiter = Waiter(poller.poll)
         while True:
+            waiter.wait()
             command, argument = pipe.recv()
             if command == "close":
                 break

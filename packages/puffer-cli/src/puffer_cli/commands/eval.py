@@ -21,12 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--load-model-path",
         default="random",
         metavar="WHICH",
-        help="random (default), latest, or the folder of a run or checkpoint",
+        help="random (default), latest, best, or the folder of a run or checkpoint",
     )
     for name, text in (
-        ("episodes", "how many (default: 128)"),
+        ("episodes", "at least so many (default: eval.episodes)"),
         ("seed", "of environments and actions (default: as in the evaluation after training)"),
-        ("max-steps", "leave out longer episodes (default: 100,000)"),
+        ("max-steps", "leave out longer episodes (default: eval.max_steps)"),
     ):
         parser.add_argument(f"--{name}", type=whole, metavar="N", help=text)
     parser.add_argument(

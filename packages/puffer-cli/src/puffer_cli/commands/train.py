@@ -19,9 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="an ini file over the environment's own")
     parser.add_argument("--run-dir", metavar="DIR", help=RUN_DIR_HELP)
     parser.add_argument(
+        "--slowly", action="store_true", help="on torch: the same as --train.backend torch"
+    )
+    parser.add_argument(
         "--resume",
         metavar="WHICH",
-        help="go on with a run: latest, or the folder of a run or checkpoint",
+        help="go on with a run: latest, best, or the folder of a run or checkpoint",
     )
 
 
@@ -35,9 +38,12 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     from puffer_cli.layers import COMMAND_LINE, Layer
     from puffer_cli.report import finish
     from puffer_core.errors import APIUsageError
+    from puffer_cuda.launch import rank
 
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
+    if options.slowly:
+        values = {**values, "train.backend": "torch"}
     changed: list[str] = []
     checkpoint = None
     if options.resume is None:
@@ -49,6 +55,7 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         config, checkpoint = resume.resume_config(environment, options.resume, changes)
         changed = resume.differences(run_layer(environment, checkpoint), config)
     console = make_console(options.json)
+    console.quiet = rank() > 0  # the first process speaks for all
     try:
         with Dashboard(console, f"puffer train {config.train.env}") as dashboard:
             for line in changed:
@@ -57,4 +64,4 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     except train.Stopped as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal
-    return finish(console, document, options.json)
+    return 0 if rank() else finish(console, document, options.json)

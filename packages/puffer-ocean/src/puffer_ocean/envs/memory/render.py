@@ -35,7 +35,9 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
         canvas.line(x, y, x, y, 2 * radius, PANEL)
         if known:
             share = symbol / max(symbols - 1, 1)
-            red, green, blue = np.rint(np.add(TEAL, np.subtract(AMBER, TEAL) * share)).astype(int)
+            red, green, blue = (
+                round(a + (b - a) * share) for a, b in zip(TEAL, AMBER, strict=True)
+            )
             canvas.line(x, y, x, y, 1.6 * radius, (red, green, blue))
 
     for i in range(length):
