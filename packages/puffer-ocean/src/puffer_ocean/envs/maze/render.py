@@ -37,7 +37,7 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
     for cell, kind in enumerate(kinds):
         if kind in (WALL, VISITED):
             x, y = MARGIN + cell % side * width, MARGIN + cell // side * width
-            canvas.box(x, y, width, width, MUTED if kind == WALL else TRAIL)
+            canvas.box(x, y, width + 0.8, width + 0.8, MUTED if kind == WALL else TRAIL)
     for cell, kind in enumerate(kinds):
         if kind == GOAL:
             disc(cell, 0.8, AMBER)
