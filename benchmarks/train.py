@@ -6,8 +6,8 @@
 The first form trains on C environments with a hidden size of 128. `bound` is the rate at which the
 matrix products of the same shapes alone would go on this machine: those of acting, and forward and
 backward of every minibatch. The second form trains CartPole-v1 until the last 20 finished training
-episodes have a mean return of 475, side by side with PPO of Stable-Baselines3 with the settings that
-its zoo has tuned for it; all on one thread, seed by seed in turns.
+episodes have a mean return of 475, side by side with PPO of Stable-Baselines3 with the settings
+that its zoo has tuned for it; all on one thread, seed by seed in turns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ SOLVED, EPISODES, LIMIT = 475, 20, 300_000
 # Of the zoo; both rates fall linearly to 0 over 100,000 steps.
 ZOO: dict[str, Any] = {
     "n_steps": 32, "batch_size": 256, "gae_lambda": 0.8, "gamma": 0.98, "n_epochs": 20,
-    "ent_coef": 0.0, "learning_rate": lambda left: 0.001 * left, "clip_range": lambda left: 0.2 * left,
+    "ent_coef": 0.0, "learning_rate": lambda left: 0.001 * left,
+    "clip_range": lambda left: 0.2 * left,
 }  # fmt: skip
 OURS: dict[str, Any] = {
     "horizon": 32, "minibatch_size": 256, "replay_ratio": 10, "gae_lambda": 0.9, "gamma": 0.98,

@@ -45,7 +45,9 @@ def trained(tmp_path_factory):
 def test_training_prints_one_document(trained):
     _, result = trained
     document = json.loads(result.stdout)
-    assert set(document) == {"env", "run", "steps", "seconds", "steps_per_second", "stats"}
+    facts = {"env", "run", "backend", "steps", "seconds", "steps_per_second", "stats"}
+    assert set(document) == facts
+    assert document["backend"] == "native"
     assert document["env"] == "squared"
     assert document["steps"] == 2048  # 2000, rounded up to batches of 32 x 16
     assert document["steps_per_second"] == pytest.approx(2048 / document["seconds"])
@@ -262,10 +264,17 @@ def test_a_run_that_is_stopped_saves_its_policy(tmp_path, number):
     assert number.name in errors
 
 
-def test_a_full_disk_does_not_end_training(tmp_path, monkeypatch, capsys):
+def trainer_class(backend):
+    from puffer_cuda.native.trainer import NativePuffeRL
     from puffer_cuda.pufferl import PuffeRL
 
-    save = PuffeRL.save_checkpoint
+    return {"native": NativePuffeRL, "torch": PuffeRL}[backend]
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_a_full_disk_does_not_end_training(tmp_path, monkeypatch, capsys, backend):
+    trainer = trainer_class(backend)
+    save = trainer.save_checkpoint
     calls = []
 
     def fails_first(self, folder):
@@ -274,25 +283,51 @@ def test_a_full_disk_does_not_end_training(tmp_path, monkeypatch, capsys):
             raise OSError("No space left on device")
         return save(self, folder)
 
-    monkeypatch.setattr(PuffeRL, "save_checkpoint", fails_first)
+    monkeypatch.setattr(trainer, "save_checkpoint", fails_first)
     line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--eval.episodes", "0"]
+    line += ["--train.backend", backend]
     line += ["--train.total-timesteps", "1024", "--train.checkpoint-interval", "1"]
     assert main(line) == 0
     assert "WARNING: not written: No space left" in capsys.readouterr().out
     assert list(tmp_path.glob("squared/*/checkpoints/*1024/manifest.json"))
 
 
-def test_a_run_that_breaks_keeps_what_it_learnt(tmp_path, monkeypatch, capsys):
-    from puffer_cuda.pufferl import PuffeRL
-
-    train = PuffeRL.train
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_a_run_that_breaks_keeps_what_it_learnt(tmp_path, monkeypatch, capsys, backend):
+    trainer = trainer_class(backend)
+    train = trainer.train
 
     def breaks(self):
         if self.epoch == 1:
             raise RuntimeError("worker 3 was killed by SIGKILL")
         return train(self)
 
-    monkeypatch.setattr(PuffeRL, "train", breaks)
-    assert main(["train", "squared", "--run-dir", str(tmp_path), *SMALL]) == 1
+    monkeypatch.setattr(trainer, "train", breaks)
+    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--train.backend", backend]
+    assert main(line) == 1
     assert "puffer: error: worker 3 was killed" in capsys.readouterr().err
     assert list(tmp_path.glob("squared/*/checkpoints/*1024/manifest.json"))
+
+
+def test_the_backend_is_chosen_and_the_reason_said(tmp_path, monkeypatch, capsys):
+    line = ["train", "squared", "--run-dir", str(tmp_path), *SMALL, "--eval.episodes", "0"]
+    line += ["--train.total-timesteps", "512"]
+    for arguments, expected in (
+        ([], "backend: native"),
+        (["--slowly"], "backend: torch. train.backend = torch"),
+        (["--policy.network", "lstm"], "networks mlp and mingru, not lstm"),
+        (["--vec.backend", "serial", "--vec.num-threads", "0"], "it steps C environments"),
+    ):
+        assert main([*line, *arguments]) == 0
+        assert expected in capsys.readouterr().out
+    assert main([*line, "--policy.network", "gru", "--train.backend", "native"]) == 2
+    assert "not gru; use train.backend = torch" in capsys.readouterr().err
+    from puffer_cuda.native import build, library
+
+    library.load.cache_clear()
+    monkeypatch.setattr(build, "LIBRARIES", tmp_path / "none")
+    try:
+        assert main(line) == 0
+        assert "is not built" in capsys.readouterr().out
+    finally:
+        library.load.cache_clear()

@@ -70,7 +70,7 @@ def test_another_format_and_another_policy_are_refused(saved, vecenv):
         checkpoint.load_weights(folder, new_policy(vecenv, network="mlp"))
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
-    with pytest.raises(APIUsageError, match="format 99; this version reads 1"):
+    with pytest.raises(APIUsageError, match="format 99; this version reads 2"):
         checkpoint.load_weights(folder, new_policy(vecenv))
 
 

@@ -1,4 +1,8 @@
+import contextlib
 import functools
+import os
+import signal
+import time
 
 import gymnasium
 import numpy as np
@@ -6,11 +10,12 @@ import pytest
 import torch
 
 from puffer_core import APIUsageError, GymnasiumPufferEnv
+from puffer_cuda import checkpoint
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.policy import make_policy
 from puffer_cuda.pufferl import PuffeRL
 from puffer_ocean import env_creator
-from puffer_vector import Serial, make
+from puffer_vector import Multiprocessing, Serial, make
 
 
 def trainer(seed=3, network="mingru", num_envs=32, vec=None, **settings):
@@ -61,6 +66,58 @@ def test_three_and_three_are_six(tmp_path, network, optimizer, vec):
     assert epochs(second, 3) == expected[3:]
     assert everything(second) == everything(whole)
     assert second.uptime > first.logs["uptime"]
+
+
+def test_three_and_three_are_six_with_worker_processes(tmp_path):
+    vec = {"backend": Multiprocessing, "num_envs": 4, "num_workers": 2}
+    running = []
+
+    def new(**settings):
+        running.append(trainer(num_envs=8, vec=vec, **settings))
+        return running[-1]
+
+    try:
+        whole = new()
+        expected = epochs(whole, 6)
+        first = new()
+        assert epochs(first, 3) == expected[:3]
+        folder = first.save_checkpoint(tmp_path)
+        second = new(seed=99)
+        assert second.load_checkpoint(folder) == ""
+        assert epochs(second, 3) == expected[3:]
+        assert everything(second) == everything(whole)
+    finally:
+        for trained in running:
+            trained.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork, from Python 3.12 on
+def test_killed_at_any_moment_the_latest_checkpoint_loads(tmp_path):
+    random = np.random.default_rng(0)
+    trained = trainer(num_envs=8, horizon=8, minibatch_size=64)
+    epochs(trained, 1)
+    folder = tmp_path / "run" / "checkpoints"
+    trained.save_checkpoint(folder)
+    for _ in range(20):
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                while True:
+                    trained.global_step += 64
+                    trained.save_checkpoint(folder)
+                    checkpoint.prune(folder, 2)
+            os._exit(1)
+        deadline = time.monotonic() + 60
+        while checkpoint.latest(tmp_path).name == f"{trained.global_step:016d}":
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.05))
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        latest = checkpoint.latest(tmp_path)
+        trained.load_checkpoint(latest)
+        assert int(latest.name) == trained.global_step
+    assert trained.global_step >= 21 * 64
 
 
 def test_counters_beyond_32_bits(tmp_path):

@@ -5,20 +5,20 @@ import shutil
 import pytest
 
 from puffer_ocean import build
-from puffer_ocean.library import contract, load
+from puffer_ocean.library import contract, load_folder
 
 
 @pytest.fixture(autouse=True)
 def fresh_cache():
     contract()  # read from the true header, whatever a test does with the paths
     yield
-    load.cache_clear()
+    load_folder.cache_clear()
 
 
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     """Empty folders of environments, libraries and headers that a test may fill and break."""
-    load.cache_clear()
+    load_folder.cache_clear()
     shutil.copytree(build.INCLUDE, tmp_path / "include")
     (tmp_path / "envs").mkdir()
     monkeypatch.setattr(build, "ENVS", tmp_path / "envs")

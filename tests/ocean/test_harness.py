@@ -237,8 +237,8 @@ def test_misuse_at_creation_is_named():
     for count in ("num_envs", "num_threads"):
         with pytest.raises(APIUsageError, match="at least 1"):
             OceanEnv("squared", **{count: 0})
-    with pytest.raises(APIUsageError, match=r"render_mode.*'human'"):
-        OceanEnv("squared", render_mode="human")
+    with pytest.raises(APIUsageError, match=r"render_mode must be .*'human', got 'ansi'"):
+        OceanEnv("squared", render_mode="ansi")
     for seed in (-1, 2**64, 1.5, "1"):
         with pytest.raises(APIUsageError, match=r"seed must be an integer in .* got"):
             OceanEnv("squared", seed=seed)

@@ -5,41 +5,17 @@ random on buffers of exactly the right size, and checks what the contract promis
 finite observations inside the space, `perf` in 0..1, an allowed choice in every head.
 """
 
-import os
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from ocean_samples import variants
 
-from puffer_ocean import build, load, names
-
-DRIVER = Path(__file__).parents[1] / "support" / "contract_driver.c"
+from puffer_ocean import build, debug, load, names
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    program = tmp_path_factory.mktemp("driver") / "driver"
-    compiler, whole = build.compiler(), program.with_suffix(".o")
-    subprocess.run([*compiler, "-O2", f"-I{build.INCLUDE}", "-c", DRIVER, "-o", whole], check=True)
-    # the sanitizers' allocator guards its buffers; its own loops need no watching
-    link = ["-fsanitize=address,undefined", whole, "-o", program, "-ldl", "-lm"]
-    subprocess.run([*compiler, *link], check=True)
-
-    def run(library, steps, *numbers):
-        """Play `steps` with the arguments of each variant; their ends of episodes and stderr."""
-        options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
-        result = subprocess.run(
-            [program, library, str(steps), *(",".join(map(repr, each)) for each in numbers)],
-            env=os.environ | options,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return result.returncode, [int(line) for line in result.stdout.split()], result.stderr
-
-    return run
+    return debug.compile_driver(tmp_path_factory.mktemp("driver"))
 
 
 def numbers(name):
@@ -53,9 +29,9 @@ def numbers(name):
 def test_random_play_is_clean_in_every_variant(name, steps, driver, tmp_path):
     target = tmp_path / f"{name}.so"
     build.compile_library(build.source(name), target, debug=True)
-    code, ends, errors = driver(target, steps, *numbers(name))
-    where = variants(name)[len(ends) :][:1]
-    assert (code, errors) == (0, ""), where
+    ends, findings = debug.play(driver, target, steps, numbers(name))
+    assert findings == "", variants(name)[len(ends)]
+    assert len(ends) == len(variants(name))
     assert steps < 10_000 or sum(ends) > 5  # episodes ended, so resets ran too
 
 
@@ -88,6 +64,5 @@ def test_a_broken_environment_is_caught(finding, old, new, driver, shelf, tmp_pa
             text.replace(old, new).replace("<string.h>", "<string.h>\n#include <math.h>")
         )
     build.compile_library(tmp_path / "broken.c", tmp_path / "broken.so", debug=True)
-    code, _, errors = driver(tmp_path / "broken.so", 400, [11])
-    assert code != 0
-    assert re.search(finding, errors), errors
+    findings = debug.play(driver, tmp_path / "broken.so", 400, [[11.0]]).findings
+    assert re.search(finding, findings), findings

@@ -21,7 +21,12 @@ FAULTS = ["raise", "sys.exit", "exit", "kill", "hang"]
 HOW = [{}, {"batch_size": 2}, {"batch_size": 2, "zero_copy": False}]
 
 
-def start(clock, fault, at, timeout=None, **kwargs):
+def restarts(caplog):
+    """What the vectorizer logged; others log too."""
+    return [record for record in caplog.records if record.name == "puffer_vector"]
+
+
+def start(clock, fault, at, **kwargs):
     """Four environments with the seeds 100 to 103, in two workers."""
     main = os.getpid()
 
@@ -31,7 +36,7 @@ def start(clock, fault, at, timeout=None, **kwargs):
 
     return make(
         creator, num_envs=4, num_workers=2, backend=Multiprocessing, seed=100, on_error="restart",
-        timeout=timeout, **kwargs,
+        **kwargs,
     )  # fmt: skip
 
 
@@ -67,7 +72,8 @@ def steps_of(vecenv, count):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_broken_episodes_are_cut_and_all_goes_on(clock, caplog, fault, how):
     # Of the worker with seeds 102 and 103 the first fails in its second step.
-    vecenv = start(clock, fault, ("step", (102, 2)), 2 if fault == "hang" else None, **how)
+    vecenv = start(clock, fault, ("step", (102, 2)), **how)
+    vecenv._timeout = 5 if fault == "hang" else None  # also for the new worker, on a busy machine
     with caplog.at_level(logging.WARNING, "puffer_vector"):
         first, one, cut, after, later = steps_of(vecenv, 4)
     assert first["observations"][:, 0].tolist() == [100, 100, 101, 101, 102, 102, 103, 103]
@@ -87,7 +93,7 @@ def test_the_broken_episodes_are_cut_and_all_goes_on(clock, caplog, fault, how):
     assert after["rewards"].tolist() == [1, 2] * 4
     assert after["terminals"].tolist() == [True, False] * 2 + [False] * 4
     assert later["observations"][4:, 1].tolist() == [2] * 4
-    (record,) = caplog.records
+    (record,) = restarts(caplog)
     assert record.getMessage().startswith("Restart 1 of at most 10: Worker 1 (environments 2 to 3)")
     assert "during step 2" in record.getMessage()
     if fault == "raise":
@@ -124,7 +130,7 @@ def test_over_the_limit_it_is_an_error_that_names_the_last(clock, caplog):
         vecenv.step([0] * 4)
     assert "again" in str(error.value)
     assert str(error.value).endswith("3 workers were restarted before.")
-    assert [r.args[:2] for r in caplog.records] == [(1, 3), (2, 3), (3, 3)]
+    assert [r.args[:2] for r in restarts(caplog)] == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(APIUsageError, match="cannot be used any more"):
         vecenv.reset()
 
@@ -155,8 +161,8 @@ def test_a_replacement_that_cannot_be_built_counts(clock, caplog, fault):
     observations, _, _, truncations, _ = vecenv.step([0, 0])
     assert truncations.all()
     assert observations[0].tolist() == [derived(102, 2), 0]
-    assert len(caplog.records) == 2
-    assert "during the restart in step 1" in caplog.records[1].getMessage()
+    assert len(restarts(caplog)) == 2
+    assert "during the restart in step 1" in restarts(caplog)[1].getMessage()
     vecenv.close()
 
 
@@ -175,7 +181,7 @@ def test_a_worker_that_dies_idle_is_replaced_with_the_next_step(clock, caplog):
     _, rewards, _, truncations, _ = vecenv.step([1] * 8)
     assert truncations.tolist() == [True] * 4 + [False] * 4
     assert rewards.tolist() == [0] * 4 + [1, 2, 1, 2]
-    assert "was killed by SIGKILL (out of memory?) after step 1" in caplog.records[0].getMessage()
+    assert "was killed by SIGKILL (out of memory?) after step 1" in restarts(caplog)[0].getMessage()
     vecenv.close()
 
 
@@ -248,13 +254,14 @@ def test_infos_of_the_new_episode_are_marked_as_such(clock):
 def test_one_hung_worker_is_noticed_while_others_answer(clock, caplog):
     vecenv = make(
         clock, env_kwargs={"fault": "hang", "at": ("step", (2, 2))}, num_envs=3, num_workers=3,
-        batch_size=1, zero_copy=False, backend=Multiprocessing, timeout=0.5, on_error="restart",
+        batch_size=1, zero_copy=False, backend=Multiprocessing, on_error="restart",
     )  # fmt: skip
+    vecenv._timeout = 2
     vecenv.async_reset()
-    while not caplog.records:
+    while not restarts(caplog):
         vecenv.recv()
         vecenv.send([0, 0])
-    assert "Worker 2 (environments 2 to 2) did not answer" in caplog.records[0].getMessage()
+    assert "Worker 2 (environments 2 to 2) did not answer" in restarts(caplog)[0].getMessage()
     vecenv.close()
 
 

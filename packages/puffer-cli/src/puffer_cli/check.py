@@ -36,7 +36,8 @@ def creator(environment: Environment, values: Mapping[str, Any]) -> Callable[...
         # Gymnasium's own checker would raise before ours has seen everything.
         arguments = {"disable_env_checker": True, **arguments}
         return functools.partial(gymnasium.make, environment.env_id, **arguments)
-    raw = {"num_envs": COPIES, **raw}
+    if environment.native:
+        raw = {"num_envs": COPIES, **raw}
     arguments = environment.arguments(raw, dict.fromkeys(raw, COMMAND_LINE))
     return functools.partial(environment.creator(), **arguments)
 

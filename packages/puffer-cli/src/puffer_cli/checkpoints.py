@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from puffer_cli.environments import Environment
+from puffer_cli.environments import Environment, label
 from puffer_cli.layers import Layer, read_run
 from puffer_core.errors import APIUsageError
 
@@ -64,7 +64,7 @@ def run_layer(environment: Environment, checkpoint: Path) -> Layer:
         APIUsageError: no configuration, or another environment's run.
     """
     name, layer = read_run(run_folder(checkpoint) / "config.json")
-    if name != environment.name:
+    if label(name) != environment.name:
         raise APIUsageError(
             f"{checkpoint} is a policy for {name}, not for {environment.name}; "
             f"`puffer eval {name}` evaluates it."

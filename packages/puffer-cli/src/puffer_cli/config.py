@@ -131,7 +131,7 @@ def resolve(environment: Environment | None, layers: Iterable[Layer]) -> Config:
     else:
         own = {key: origins.get(f"env.{key}", DEFAULT) for key in raw.get("env", {})}
         config.env = environment.arguments(raw.get("env", {}), own)
-        config.train.env = environment.name
+        config.train.env = environment.reference
         origins["train.env"] = COMMAND_LINE
     config.origins = {key: origins.get(key, DEFAULT) for key in flatten(config.nested())}
     return config
@@ -152,6 +152,10 @@ def check_names(layer: Layer) -> None:
             continue
         if key in RENAMED:
             raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[key]} here.")
+        if section == "sweep":
+            if layer.origin == COMMAND_LINE:
+                raise APIUsageError(f"{key} ({layer.origin}) is a setting of `puffer sweep`.")
+            continue  # of an ini file: for `puffer sweep` to judge
         if section not in SECTIONS:
             raise APIUsageError(
                 f"unknown section {section!r} of {key} ({layer.origin}); "

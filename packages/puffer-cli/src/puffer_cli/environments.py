@@ -1,4 +1,7 @@
-"""Environments by name: `breakout` or `puffer_breakout` in C, `gymnasium/ID` from Gymnasium.
+"""Environments by name.
+
+`breakout` or `puffer_breakout` in C, `gymnasium/ID` from Gymnasium, those that other packages
+register in the entry point group `puffer.envs`, and `./folder` of one's own.
 
 Importing this module is cheap; the libraries are loaded when an environment is looked at.
 """
@@ -37,7 +40,11 @@ class Environment(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in run folders and reports."""
+        """The name in run folders and messages."""
+
+    @property
+    def reference(self) -> str:
+        """What `find` takes to find it again, from any folder."""
 
     @property
     def ini_files(self) -> list[Path]:
@@ -66,9 +73,16 @@ def find(name: str) -> Environment:
     Raises:
         APIUsageError: there is none (names the nearest), or its package is not installed.
     """
+    from puffer_cli.python_environments import PythonEnvironment, is_python
+
     if name.startswith(GYMNASIUM):
         return GymnasiumEnvironment(name.removeprefix(GYMNASIUM))
-    return OceanEnvironment(name)
+    return PythonEnvironment(name) if is_python(name) else OceanEnvironment(name)
+
+
+def label(reference: str) -> str:
+    """The `name` of an environment by its `reference`: of a path the last part."""
+    return Path(reference).name if Path(reference).is_absolute() else reference
 
 
 def own_keys(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,28 +98,31 @@ def own_keys(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class OceanEnvironment:
-    """A C environment of puffer-ocean; its arguments are declared in C."""
+    """An environment in C: shipped, registered by another package, or in a folder."""
 
     native = True
 
     def __init__(self, name: str) -> None:
         from puffer_ocean import names
+        from puffer_ocean.folders import folder_of, is_path, registered
 
-        self.name = name.removeprefix("puffer_")
-        if self.name not in names():
-            prefix = name[: -len(self.name)]
-            hint = did_you_mean(name, [prefix + known for known in names()])
+        short = name.removeprefix("puffer_")
+        known = [*names(), *registered()]
+        if not is_path(name) and not {name, short} & {*known}:
+            prefix = name[: -len(short)]
+            hint = did_you_mean(name, [prefix + each for each in known])
             raise APIUsageError(
-                f"unknown environment {name!r}; {hint} "
-                f"(`puffer envs` lists them; {GYMNASIUM}ID takes one from Gymnasium)"
+                f"unknown environment {name!r}; {hint} (`puffer envs` lists them; "
+                f"{GYMNASIUM}ID takes one from Gymnasium, ./FOLDER one of your own)"
             )
+        self._folder = folder_of(name)
+        self.name = self._folder.name
+        self.reference = str(self._folder) if is_path(name) else self.name
 
     @property
     def ini_files(self) -> list[Path]:
         """The environment's own config.ini, if it has one."""
-        from puffer_ocean import config_path
-
-        own = config_path(self.name)
+        own = self._folder / "config.ini"
         return [own] if own.exists() else []
 
     def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
@@ -123,7 +140,7 @@ class OceanEnvironment:
                 )
         values: dict[str, Any] = {}
         for name, argument in declared.items():
-            value = _typed(raw.get(name, argument.default), argument.type)
+            value = typed(raw.get(name, argument.default), argument.type)
             try:
                 values[name] = argument.check(value)
             except APIUsageError as error:
@@ -136,7 +153,7 @@ class OceanEnvironment:
 
         about = "copies that step as one"
         copies = Argument("num_envs", "int", DEFAULT_COPIES, 1, 2**31 - 1, about)
-        return {"num_envs": copies, **load(self.name).arguments}
+        return {"num_envs": copies, **load(self.reference).arguments}
 
     def meanings(self) -> dict[str, str]:
         """The help texts that the C source declares."""
@@ -146,13 +163,13 @@ class OceanEnvironment:
         """An `OceanEnv` of `num_envs` copies."""
         from puffer_ocean import env_creator
 
-        return env_creator(self.name)
+        return env_creator(self.reference)
 
     def agents(self, arguments: Mapping[str, Any]) -> int:
         """Agents of one copy, which may depend on the arguments."""
         from puffer_ocean import load
 
-        library = load(self.name)
+        library = load(self.reference)
         own = {name: value for name, value in arguments.items() if name != "num_envs"}
         return library.describe(library.check_arguments(own)).num_agents
 
@@ -170,7 +187,7 @@ class GymnasiumEnvironment:
             hint = did_you_mean(env_id, list(gymnasium.registry))
             raise APIUsageError(f"Gymnasium has no environment {env_id!r}; {hint}")
         self.env_id = env_id
-        self.name = GYMNASIUM + env_id
+        self.name = self.reference = GYMNASIUM + env_id
 
     @property
     def ini_files(self) -> list[Path]:
@@ -181,7 +198,7 @@ class GymnasiumEnvironment:
     def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
         """Values as Python literals, or texts."""
         del origins  # any name may be right; the environment's constructor decides
-        return {key: _literal(value) for key, value in raw.items()}
+        return {key: literal(value) for key, value in raw.items()}
 
     def meanings(self) -> dict[str, str]:
         """None: Gymnasium's constructors do not say."""
@@ -231,7 +248,7 @@ def _import_package(env_id: str) -> None:
                 ) from error
 
 
-def _typed(value: Any, kind: type) -> Any:
+def typed(value: Any, kind: type) -> Any:
     """A text as `kind` where it is one; what it is not, the caller's check says better."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -244,7 +261,8 @@ def _typed(value: Any, kind: type) -> Any:
     return value
 
 
-def _literal(value: Any) -> Any:
+def literal(value: Any) -> Any:
+    """A text as the Python literal that it is, or as it stands; other values unchanged."""
     if not isinstance(value, str):
         return value
     if value.lower() in ("true", "false", "yes", "no"):

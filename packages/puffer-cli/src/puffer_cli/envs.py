@@ -13,58 +13,86 @@ from puffer_cli.environments import DEFAULT_COPIES
 
 
 def list_environments() -> list[dict[str, Any]]:
-    """Name, spaces, agents and arguments of each C environment.
+    """Name, spaces, agents and arguments of each environment, ours and those of other packages.
 
     One that does not load has "error" instead, and hides no other.
     """
-    from puffer_ocean import load, names
+    from puffer_cli.python_environments import is_python
+    from puffer_ocean import names
+    from puffer_ocean.folders import registered
 
     found: list[dict[str, Any]] = []
-    for name in names():
+    for name in [*names(), *registered()]:
         try:
-            library = load(name)
-            spec = library.describe(library.check_arguments({}))
-        except ImportError as error:
+            found.append(_python(name) if is_python(name) else _native(name))
+        except Exception as error:  # other packages may raise anything when they are imported
             found.append({"name": name, "error": str(error)})
-            continue
-        copies = {"type": "int", "default": DEFAULT_COPIES, "low": 1, "high": 2**31 - 1}
-        arguments: dict[str, Any] = {"num_envs": {**copies, "help": "copies that step as one"}}
-        for argument in library.arguments.values():
-            entry: dict[str, Any] = {"type": argument.kind, "default": argument.default}
-            if argument.choices:
-                entry["choices"] = list(argument.choices)
-            elif argument.kind in ("int", "float", "bool"):
-                entry |= {"low": argument.low, "high": argument.high}
-            arguments[argument.name] = {**entry, "help": argument.help}
-        found.append(
-            {
-                "name": name,
-                "observation": f"{spec.observation_space.dtype} {spec.observation_space.shape}",
-                "actions": str(spec.action_space),
-                "agents": spec.num_agents,
-                "arguments": arguments,
-                "statistics": ["episode_return", "episode_length", *library.log_fields],
-            }
-        )
     return found
 
 
+def _native(name: str) -> dict[str, Any]:
+    from puffer_ocean import load
+
+    library = load(name)
+    spec = library.describe(library.check_arguments({}))
+    copies = {"type": "int", "default": DEFAULT_COPIES, "low": 1, "high": 2**31 - 1}
+    arguments: dict[str, Any] = {"num_envs": {**copies, "help": "copies that step as one"}}
+    for argument in library.arguments.values():
+        entry: dict[str, Any] = {"type": argument.kind, "default": argument.default}
+        if argument.choices:
+            entry["choices"] = list(argument.choices)
+        elif argument.kind in ("int", "float", "bool"):
+            entry |= {"low": argument.low, "high": argument.high}
+        arguments[argument.name] = {**entry, "help": argument.help}
+    return {
+        "name": name,
+        "observation": f"{spec.observation_space.dtype} {spec.observation_space.shape}",
+        "actions": str(spec.action_space),
+        "agents": spec.num_agents,
+        "arguments": arguments,
+        "statistics": ["episode_return", "episode_length", *library.log_fields],
+    }
+
+
+def _python(name: str) -> dict[str, Any]:
+    from puffer_cli.python_environments import PythonEnvironment
+
+    environment = PythonEnvironment(name)
+    arguments = environment.arguments({}, {})
+    env = environment.creator()(**arguments)
+    env.close()
+    return {
+        "name": name,
+        "observation": f"{env.single_observation_space.dtype} {env.single_observation_space.shape}",
+        "actions": str(env.single_action_space),
+        "agents": env.num_agents,
+        "arguments": {
+            key: {"type": type(value).__name__, "default": value, "help": ""}
+            for key, value in arguments.items()
+        },
+        "statistics": ["episode_return", "episode_length"],
+    }
+
+
 def print_environments(console: Console, found: Sequence[dict[str, Any]]) -> None:
-    """A table of what `list_environments` returned."""
+    """One line an environment, then what does not load."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", highlight=False)
-    for header in ("name", "observation", "actions", "agents", "arguments and defaults"):
-        table.add_column(header, overflow="fold")
+    for header in ("name", "observation", "actions", "agents", "arguments"):
+        table.add_column(header, overflow="fold", no_wrap=header == "name")
+    for entry in found:
+        if "error" not in entry:
+            arguments = len(entry["arguments"])
+            cells = (entry["observation"], entry["actions"], entry["agents"], arguments)
+            table.add_row(Text(entry["name"], style="bold"), *(Text(str(cell)) for cell in cells))
+    console.print(table)
     for entry in found:
         if "error" in entry:
-            table.add_row(Text(entry["name"]), Text(entry["error"], style="red"), "", "", "")
-            continue
-        arguments = ", ".join(
-            f"{key}={value['default']}" for key, value in entry["arguments"].items()
-        )
-        cells = (entry["observation"], entry["actions"], str(entry["agents"]), arguments)
-        table.add_row(Text(entry["name"], style="bold"), *(Text(cell) for cell in cells))
-    console.print(table)
+            console.print(Text(f"{entry['name']}: {entry['error']}", style="red"), soft_wrap=True)
+    console.print(Text("`puffer config NAME` explains its arguments"), style="dim")
     console.print(
-        Text("and any environment of Gymnasium with fixed-size spaces: gymnasium/CartPole-v1"),
+        Text(
+            "and any environment of Gymnasium with fixed-size spaces, gymnasium/CartPole-v1, "
+            "and folders of your own, ./FOLDER"
+        ),
         style="dim",
     )

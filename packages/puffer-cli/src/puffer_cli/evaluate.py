@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from puffer_cli import video
 from puffer_cli.checkpoints import BEST, LATEST, find_checkpoint, run_layer
 from puffer_cli.config import RUN_DIR, Config, check_names, load_config, resolve
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.environments import Environment
 from puffer_cli.layers import Layer
 from puffer_cli.report import summarize
-from puffer_cli.vectorize import evaluation_config, make_vecenv
+from puffer_cli.vectorize import evaluation_config, make_vecenv, video_config
 from puffer_core.errors import APIUsageError
 from puffer_cuda.config import EvalConfig
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from puffer_vector import VecEnv
 
 RANDOM = "random"
+FRAMES = 250  # of a film: ten seconds
 
 # Evaluation draws from other random streams than training: environment i has seed + i, so the
 # distance exceeds any number of environments.
@@ -46,12 +48,16 @@ class Request(NamedTuple):
         episodes: at least so many.
         seed: of environments and actions; None: as in the evaluation after training.
         max_steps: longest episode; longer ones are left out.
+        save_video: a film of other episodes with the same policy is written here.
+        frames: of the film.
     """
 
     policy: str = RANDOM
     episodes: int | None = None
     seed: int | None = None
     max_steps: int | None = None
+    save_video: Path | None = None
+    frames: int = FRAMES
 
 
 def evaluation_seed(config: Config) -> int:
@@ -93,6 +99,8 @@ def evaluate(
         APIUsageError: no such policy, or changes that do not fit it.
     """
     check_names(changes)
+    if request.save_video is not None:
+        video.check_target(request.save_video)
     dashboard.status("loading torch")
     from puffer_cuda.checkpoint import load_weights
     from puffer_cuda.device import choose_device, limit_threads
@@ -100,7 +108,7 @@ def evaluate(
 
     checkpoint = None
     if request.policy == RANDOM:
-        config = load_config(environment.name, changes.values)
+        config = load_config(environment.reference, changes.values)
     else:
         run_dir = changes.values.get("run_dir", RUN_DIR)
         checkpoint = find_checkpoint(
@@ -126,6 +134,11 @@ def evaluate(
         begin = time.perf_counter()
         episodes = run_episodes(policy, vecenv, device, seed, limits, dashboard)
         seconds = time.perf_counter() - begin
+    if request.save_video is not None:
+        dashboard.status(f"filming {request.save_video}")
+        with closing(make_vecenv(video_config(config, seed))) as vecenv:
+            pictures = video.record(policy, vecenv, device, seed, request.frames)
+        video.write(request.save_video, pictures)
     steps = int(episodes.get("episode_length", np.zeros(1)).sum())
     return {
         "env": config.train.env,
@@ -135,6 +148,7 @@ def evaluate(
         "steps": steps,
         "seconds": seconds,
         "steps_per_second": steps / seconds,
+        "video": None if request.save_video is None else str(request.save_video),
         "stats": summarize(episodes),
     }
 

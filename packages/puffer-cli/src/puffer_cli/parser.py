@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-ENV_HELP = "an environment: NAME or puffer_NAME (`puffer envs` lists them), or gymnasium/ID"
+ENV_HELP = (
+    "an environment: NAME or puffer_NAME (`puffer envs` lists them), gymnasium/ID, or ./FOLDER"
+)
 RUN_DIR_HELP = "folder of run folders (default: runs)"
 
 

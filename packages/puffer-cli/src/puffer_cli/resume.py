@@ -11,7 +11,10 @@ from puffer_cli.layers import Layer
 from puffer_core.errors import APIUsageError
 
 # What the saved state is made of; another value would be another run.
-FIXED = ("env.", "vec.", "policy.", "train.seed", "train.horizon", "train.optimizer")
+FIXED = (
+    *("env.", "vec.", "policy.", "selfplay.enabled"),
+    *("train.seed", "train.horizon", "train.optimizer"),
+)
 
 
 def resume_config(environment: Environment, which: str, changes: Layer) -> tuple[Config, Path]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from puffer_cli.config import Config
+from puffer_cli.environments import label
 from puffer_cli.report import to_json
 
 VERSIONS = ("puffer-cli", "puffer-core", "puffer-cuda", "puffer-ocean", "puffer-vector")
@@ -38,7 +39,7 @@ class Run:
         """
         started = datetime.now(timezone.utc)
         if folder is None:
-            parent = Path(config.run_dir) / config.train.env
+            parent = Path(config.run_dir) / label(config.train.env)
             self.folder = parent / started.strftime("%Y%m%d-%H%M%S-%f")
             self.folder.mkdir(parents=True)  # exists already: two runs in the same microsecond
         else:

@@ -16,13 +16,15 @@ from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import Evaluation, goal
 from puffer_cli.run import NoRun, Run
 from puffer_cli.vectorize import make_vecenv, plan_vec
+from puffer_cuda import backend
 from puffer_cuda.launch import processes
 from puffer_cuda.plan import plan
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from puffer_cuda.pufferl import Logger, PuffeRL
+    from puffer_cuda.backend import Trainer
+    from puffer_cuda.pufferl import Logger
     from puffer_vector.base import VecEnv
 
 
@@ -68,12 +70,15 @@ def train(
     # Before torch: what is impossible fails now.
     for line in plan(config.train, agents, processes()).lines():
         dashboard.print(line)
+    in_c = vecenv is not None or plan_vec(config).backend == "PufferEnv"
+    chosen, reason = backend.choose(
+        config.train, config.policy, in_c, alone=processes() == 1 and not config.selfplay.enabled
+    )
     dashboard.status("loading torch")
     import torch
 
     from puffer_cuda.distributed import connect, disconnect
     from puffer_cuda.policy import make_policy
-    from puffer_cuda.pufferl import PuffeRL
 
     world = connect()
     try:
@@ -82,7 +87,8 @@ def train(
             if policy is None:
                 torch.manual_seed(config.train.seed)
                 policy = make_policy(config.policy, vecenv)
-            trainer = PuffeRL(config.train, vecenv, policy, logger)
+            trainer, objection = backend.make_trainer(chosen, config.train, vecenv, policy, logger)
+            dashboard.print(f"backend: {trainer.backend}. {objection or reason}".rstrip(". "))
             run = _open_run(trainer, config, resume, dashboard)
             evaluation = Evaluation(config, dashboard)
             with closing(run), closing(evaluation):
@@ -98,6 +104,7 @@ def train(
     return {
         "env": config.train.env,
         "run": str(run.folder),
+        "backend": trainer.backend,
         "steps": trainer.global_step,
         "seconds": seconds,
         "steps_per_second": trainer.global_step / seconds,
@@ -106,7 +113,7 @@ def train(
 
 
 def _open_run(
-    trainer: PuffeRL, config: Config, resume: Path | None, dashboard: Dashboard
+    trainer: Trainer, config: Config, resume: Path | None, dashboard: Dashboard
 ) -> Run | NoRun:
     """The run folder, with the trainer put where `resume` was written."""
     if resume is None:
@@ -124,7 +131,7 @@ def _open_run(
     return Run(config, folder, trainer.global_step)
 
 
-def _play_against_pool(trainer: PuffeRL, config: Config, folder: Path) -> None:
+def _play_against_pool(trainer: Any, config: Config, folder: Path) -> None:
     if config.selfplay.enabled:
         from puffer_cuda.selfplay import Opponents
 
@@ -133,7 +140,7 @@ def _play_against_pool(trainer: PuffeRL, config: Config, folder: Path) -> None:
 
 
 def _loop(
-    trainer: PuffeRL,
+    trainer: Trainer,
     config: Config,
     run: Run | NoRun,
     evaluation: Evaluation,
@@ -185,7 +192,7 @@ def _loop(
     return seconds
 
 
-def _save(trainer: PuffeRL, run: Run | NoRun) -> Path:
+def _save(trainer: Trainer, run: Run | NoRun) -> Path:
     """Write a checkpoint, and only then remove old ones."""
     from puffer_cuda import checkpoint
 
@@ -195,7 +202,7 @@ def _save(trainer: PuffeRL, run: Run | NoRun) -> Path:
 
 
 def _judge(
-    trainer: PuffeRL, run: Run | NoRun, stats: Mapping[str, Any], dashboard: Dashboard
+    trainer: Trainer, run: Run | NoRun, stats: Mapping[str, Any], dashboard: Dashboard
 ) -> None:
     """Keep the policy if its evaluation is the best of the run so far."""
     from puffer_cuda import checkpoint

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli.config import Config
-from puffer_cli.environments import find
+from puffer_cli.environments import GYMNASIUM, find
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def plan_vec(config: Config) -> VecPlan:
         backend = "multiprocessing" if vec.num_workers else "native" if native else "serial"
     if backend == "native" and not native:
         raise APIUsageError(
-            f"vec.backend = native steps C environments, and {config.train.env} is none; "
+            f"vec.backend = native steps C environments, and {environment.name} is none; "
             "use serial or multiprocessing."
         )
     if backend != "multiprocessing" and vec.num_workers:
@@ -71,7 +71,7 @@ def plan_vec(config: Config) -> VecPlan:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
         )
-    agents = environment.agents(config.env) * config.env["num_envs"] if native else 1
+    agents = environment.agents(config.env) * (config.env["num_envs"] if native else 1)
     if backend == "native":
         instances = max(vec.num_envs, 1)
         copies = {"num_envs": instances * config.env["num_envs"]}
@@ -117,6 +117,19 @@ def make_vecenv(config: Config) -> VecEnv:
         **plan.options,
     )
     return vecenv
+
+
+def video_config(config: Config, seed: int) -> Config:
+    """`config` with one environment in this process, which draws pictures, and another seed."""
+    changed = config.model_copy(deep=True)
+    changed.train.seed = seed
+    changed.vec.num_workers = changed.vec.num_threads = 0
+    changed.vec.num_envs, changed.vec.backend = 1, "auto"
+    if find(config.train.env).native:
+        changed.env["num_envs"] = 1
+    if config.train.env.startswith(GYMNASIUM):
+        changed.env["render_mode"] = "rgb_array"
+    return changed
 
 
 def evaluation_config(config: Config, episodes: int, seed: int) -> Config:

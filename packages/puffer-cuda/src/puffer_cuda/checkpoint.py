@@ -27,9 +27,10 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda.adapter import PolicyAdapter
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 BEST = "best.json"
+OLD = ".old"  # end of the name of a folder that is being removed
 
 
 def save(
@@ -178,7 +179,9 @@ def prune(folder: Path, keep: int) -> None:
     best = read_best(folder)
     for path in complete[:-keep] if keep else ():
         if best is None or path.name != f"{best['step']:016d}":
-            shutil.rmtree(path)
+            os.replace(path, folder / f".{path.name}{OLD}")  # half a checkpoint has no such name
+    for path in folder.glob(f".*{OLD}"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def read_best(folder: Path) -> dict[str, Any] | None:

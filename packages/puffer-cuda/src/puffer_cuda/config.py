@@ -40,9 +40,12 @@ class TrainConfig(Section):
 
     env: str = Field("", description="name of the environment, for logs and run folders")
     seed: Annotated[Whole, Field(ge=0)] = Field(42, description="of policy, sampling, environments")
+    backend: Literal["auto", "native", "torch"] = Field(
+        "auto", description="native: the trainer in C++; auto: native where it can, else torch"
+    )
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N; auto takes a GPU if any")
     threads: Annotated[Whole, Field(ge=0)] = Field(
-        0, description="CPU threads of torch; 0: as many as this process may use"
+        0, description="CPU threads of the trainer; 0: as many as this process may use"
     )
     precision: Literal["float32", "bfloat16"] = Field(
         "float32", description="of matrix products; weights and losses stay float32"

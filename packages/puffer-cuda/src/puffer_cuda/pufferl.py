@@ -54,6 +54,7 @@ class PuffeRL:
     processes do so together.
 
     Attributes:
+        backend: "torch".
         epoch: updates so far.
         global_step: agent steps so far, of all processes.
         skipped_updates, skipped_in_a_row: updates that were not finite.
@@ -61,6 +62,8 @@ class PuffeRL:
         model_size: number of parameters.
         logs: what the last `train()` returned.
     """
+
+    backend = "torch"
 
     def __init__(
         self,

@@ -71,6 +71,10 @@ def restore(
     Raises:
         APIUsageError: the state is of other environments or another policy.
     """
+    if numbers.get("backend", "torch") != "torch":
+        raise APIUsageError(
+            "the checkpoint was written by the native backend: go on with --train.backend native."
+        )
     rollout = trainer.rollout
     for name in COUNTERS:
         setattr(trainer, name, numbers[name])

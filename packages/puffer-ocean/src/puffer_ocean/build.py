@@ -24,10 +24,9 @@ POOL = LIBRARIES / f"libpuffer_pool{SUFFIX}"
 # -ffp-contract=off: the same floats on every machine, with or without fused multiply-add.
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-ffp-contract=off", "-fno-math-errno")
 RELEASE = ("-O3",)
-DEBUG = (
-    *("-O1", "-g", "-DPUFFER_DEBUG"),  # rows of an environment apart from its neighbours'
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
-)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+# PUFFER_DEBUG: rows of an environment apart from its neighbours'
+DEBUG = ("-O1", "-g", "-DPUFFER_DEBUG", *SANITIZERS)
 
 
 class BuildError(RuntimeError):
@@ -41,12 +40,23 @@ def names() -> list[str]:
 
 def source(name: str) -> Path:
     """The C source of a shipped environment."""
-    return ENVS / name / f"{name}.c"
+    return source_in(ENVS / name)
 
 
 def library(name: str) -> Path:
     """Where the shared library of a shipped environment lies."""
-    return LIBRARIES / f"{name}{SUFFIX}"
+    return library_in(ENVS / name)
+
+
+def source_in(folder: Path) -> Path:
+    """The C source of the environment in a folder of its name."""
+    return folder / f"{folder.name}.c"
+
+
+def library_in(folder: Path) -> Path:
+    """Where the shared library of that environment lies: in the folder, but for shipped ones."""
+    shelf = LIBRARIES if folder.parent == ENVS else folder
+    return shelf / f"{folder.name}{SUFFIX}"
 
 
 def compiler() -> list[str]:
@@ -70,13 +80,16 @@ def compiler() -> list[str]:
     )
 
 
-def compile_library(source: Path, target: Path, debug: bool = False) -> None:
+def compile_library(source: Path, target: Path, debug: bool = False) -> str:
     """Compile one source to one shared library, replacing `target` only on success.
 
     Args:
         source: the environment's C file.
         target: path of the library to write.
         debug: with AddressSanitizer and UndefinedBehaviorSanitizer instead of optimisation.
+
+    Returns:
+        The compiler's warnings.
 
     Raises:
         BuildError: no compiler, or the source has errors.
@@ -91,6 +104,7 @@ def compile_library(source: Path, target: Path, debug: bool = False) -> None:
         if result.returncode:
             raise BuildError(f"{source} does not compile:\n{result.stderr}")
         os.replace(built, target)
+        return result.stderr
 
 
 def build_all(selection: list[str] | None = None) -> dict[str, str]:

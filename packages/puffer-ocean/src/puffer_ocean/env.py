@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,9 +15,14 @@ from puffer_core.spaces import is_below
 from puffer_ocean.arguments import TEXT
 from puffer_ocean.library import contract, load
 from puffer_ocean.pool import Pool
+from puffer_ocean.renderer import load_renderer
+from puffer_ocean.window import Window
 
 Array = npt.NDArray[Any]
 Info = dict[str, Any]
+
+RENDER_MODES = (None, "rgb_array", "human")
+HUMAN_FPS = 30
 
 
 class OceanEnv(PufferEnv):
@@ -46,10 +50,11 @@ class OceanEnv(PufferEnv):
         """Create the environments; `reset` begins the first episodes.
 
         Args:
-            name: a shipped environment, with or without `puffer_`.
+            name: a shipped environment, with or without `puffer_`; one that a package registers
+                under `puffer.envs`; or the path of a folder, with a slash.
             num_envs: copies of it; each has its own random stream by (seed, index).
             num_threads: threads that share the copies in `step`; the interpreter lock is free.
-            render_mode: None or "rgb_array".
+            render_mode: None, "rgb_array", or "human": `render` shows a window.
             buf: the vectorizer's buffers, as PufferEnv takes them.
             seed: non-negative integer.
             arguments: the environment's own keyword arguments, from its ARGS table.
@@ -65,9 +70,13 @@ class OceanEnv(PufferEnv):
             raise APIUsageError(
                 f"num_envs and num_threads must be at least 1, got {num_envs} and {num_threads}."
             )
-        if render_mode not in (None, "rgb_array"):
-            raise APIUsageError(f"render_mode must be None or 'rgb_array', got {render_mode!r}.")
+        if render_mode not in RENDER_MODES:
+            raise APIUsageError(
+                f"render_mode must be None, 'rgb_array' or 'human', got {render_mode!r}."
+            )
+        self._window = Window(library.name) if render_mode == "human" else None
         self.name = library.name
+        self.folder = library.folder
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.arguments = values
@@ -77,6 +86,7 @@ class OceanEnv(PufferEnv):
         self.num_agents = num_envs * spec.num_agents
         super().__init__(buf)
 
+        self.log_fields = tuple(library.log_fields)
         self._library = library
         self._spec = spec
         self._discrete = not isinstance(spec.action_space, gymnasium.spaces.Box)
@@ -287,14 +297,31 @@ class OceanEnv(PufferEnv):
         return buffers
 
     def render(self, index: int = 0) -> npt.NDArray[np.uint8]:
-        """A picture of environment `index`: (height, width, 3) bytes. Opens no window."""
+        """A picture of environment `index`: (height, width, 3) bytes.
+
+        With render_mode "human" it is shown in a window too, at most 30 times a second.
+
+        Raises:
+            APIUsageError: no such index, or no `render.py`.
+        """
         self._check_index(index)
         state = np.zeros(self._spec.render_size, np.float32)
         pointer = contract().from_buffer("float[]", state)
         self._library.functions.render(self._open(), index, pointer)
-        renderer = importlib.import_module(f"puffer_ocean.envs.{self.name}.render")
+        renderer = load_renderer(self._library.folder)
         picture: npt.NDArray[np.uint8] = renderer.draw(state, self.arguments_of(index))
+        if self._window is not None:
+            self._window.show(picture, HUMAN_FPS)
         return picture
+
+    def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:
+        """What code in C needs to step the environments: the function, its handle, the buffers.
+
+        Returns:
+            `step` and `vec` of the contract as cffi pointers, and the shared buffers by the names
+            of `puffer_buffers`. They are valid until `close`.
+        """
+        return self._library.functions.step, self._open(), self._buffers()
 
     def close(self) -> None:
         """Free the environments; calling it again does nothing."""
@@ -304,6 +331,8 @@ class OceanEnv(PufferEnv):
             self._pool.close()
         self._library.functions.close(self._vec)
         self._vec = None
+        if self._window is not None:
+            self._window.close()
 
     def __del__(self) -> None:
         self.close()

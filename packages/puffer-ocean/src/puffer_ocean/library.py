@@ -16,6 +16,7 @@ import numpy as np
 from puffer_core import APIUsageError
 from puffer_ocean import build
 from puffer_ocean.arguments import TEXT, Argument, declared, names_of
+from puffer_ocean.folders import folder_of
 
 DTYPES = (np.uint8, np.int8, np.int16, np.int32, np.float32)  # enum puffer_dtype
 
@@ -52,32 +53,40 @@ class Library:
     """One environment's shared library.
 
     Attributes:
-        name: the environment's name.
+        name: the environment's name, that of its folder.
+        folder: holds its source, `config.ini` and `render.py`.
         arguments: its keyword arguments by name, in declared order.
         log_fields: what a finished episode reports beside return and length.
         functions: the C table `puffer_library`.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
-        """Load `path` and check that it was built against this contract.
+    def __init__(self, folder: Path) -> None:
+        """Load the library of a folder and check that it was built against this contract.
 
         Raises:
-            ImportError: the file is missing, is no environment, has another ABI, or its table of
-                arguments contradicts itself.
+            ImportError: the file is missing or older than a source outside this package, is no
+                environment, has another ABI or name, or its table of arguments contradicts itself.
         """
-        ffi = contract()
+        ffi, name, path = contract(), folder.name, build.library_in(folder)
+        shipped = folder.parent == build.ENVS
+        command = f"`python -m puffer_ocean {name}`" if shipped else f"`puffer build {folder}`"
         if not path.exists():
             raise ImportError(
-                f"environment {name!r} is not built ({path} is missing); "
-                f"build it with `python -m puffer_ocean {name}`."
+                f"environment {name!r} is not built ({path} is missing); build it with {command}."
             )
+        source = build.source_in(folder)
+        if not shipped and source.exists() and source.stat().st_mtime > path.stat().st_mtime:
+            raise ImportError(f"{path} is older than its source; build it with {command}.")
         try:
             self._handle = ffi.dlopen(str(path))
             table = self._handle.puffer_environment()
         except (OSError, AttributeError) as error:
             raise ImportError(f"{path} is no puffer environment: {error}") from error
         self._check_sizes(path, table)
+        if (own := _text(table.name)) != name:
+            raise ImportError(f"{path}: PUFFER_NAME is {own!r}, expected that of the folder.")
         self.name = name
+        self.folder = folder
         self.functions = table
         try:
             self.arguments = names_of([_argument(table.args[i]) for i in range(table.num_args)])
@@ -171,17 +180,20 @@ def _text(pointer: Any) -> str:
     return value.decode()
 
 
-@functools.cache
 def load(name: str) -> Library:
-    """The library of a shipped environment; `puffer_NAME` and `NAME` are the same.
+    """The library of an environment; `puffer_NAME` and `NAME` are the same.
+
+    Args:
+        name: as `folder_of` takes it.
 
     Raises:
         APIUsageError: there is no such environment (names the nearest).
         ImportError: it is not built, or was built against another contract.
     """
-    short = name.removeprefix("puffer_")
-    if short not in build.names():
-        near = difflib.get_close_matches(short, build.names(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(build.names())}."
-        raise APIUsageError(f"unknown environment {name!r}; {hint}")
-    return Library(short, build.library(short))
+    return load_folder(folder_of(name))
+
+
+@functools.cache
+def load_folder(folder: Path) -> Library:
+    """The library of a folder, loaded once. Raises what `load` raises."""
+    return Library(folder)

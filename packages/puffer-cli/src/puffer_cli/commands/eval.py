@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from puffer_cli.parser import ENV_HELP, RUN_DIR_HELP, at_least, whole
@@ -28,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("max-steps", "leave out longer episodes (default: eval.max_steps)"),
     ):
         parser.add_argument(f"--{name}", type=whole, metavar="N", help=text)
+    parser.add_argument(
+        "--save-video", metavar="FILE", type=Path, help="write a film too: out.mp4 or out.gif"
+    )
+    parser.add_argument(
+        "--frames", type=whole, metavar="N", help="of the film (default: 250, 25 a second)"
+    )
     parser.add_argument("--run-dir", metavar="DIR", help=RUN_DIR_HELP)
 
 
@@ -42,7 +49,7 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
     environment = find(options.env)
-    for name, low in (("episodes", 1), ("seed", 0), ("max_steps", 1)):
+    for name, low in (("episodes", 1), ("seed", 0), ("max_steps", 1), ("frames", 1)):
         at_least(options, name, low)
     given = {name: getattr(options, name) for name in evaluate.Request._fields}
     request = evaluate.Request(

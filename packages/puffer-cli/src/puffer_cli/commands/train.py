@@ -19,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="an ini file over the environment's own")
     parser.add_argument("--run-dir", metavar="DIR", help=RUN_DIR_HELP)
     parser.add_argument(
+        "--slowly", action="store_true", help="on torch: the same as --train.backend torch"
+    )
+    parser.add_argument(
         "--resume",
         metavar="WHICH",
         help="go on with a run: latest, best, or the folder of a run or checkpoint",
@@ -39,6 +42,8 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
 
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
+    if options.slowly:
+        values = {**values, "train.backend": "torch"}
     changed: list[str] = []
     checkpoint = None
     if options.resume is None:

@@ -15,6 +15,8 @@ WALL_TOP = 50
 PADDLE_Y, PADDLE_HEIGHT = 312, 8
 BALL = 32
 
+KEYS = {"left": 1, "right": 2}
+
 ROW_COLOURS: tuple[Colour, ...] = (
     (214, 92, 92),
     (224, 136, 84),

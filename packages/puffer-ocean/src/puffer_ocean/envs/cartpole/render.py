@@ -17,6 +17,9 @@ POLE_LENGTH = 1.0  # metres
 CART_WIDTH, CART_HEIGHT = 64, 32
 
 
+KEYS = {"left": 0, "right": 1}
+
+
 def draw(state: NDArray[np.float32], arguments: dict[str, float]) -> NDArray[np.uint8]:
     """Draw one environment.
 

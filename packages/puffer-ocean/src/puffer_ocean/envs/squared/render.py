@@ -12,6 +12,9 @@ GAP = 6  # cells from this size on are drawn apart
 
 EMPTY, AGENT, TARGET = range(3)
 
+KEYS = {"down": 1, "up": 2, "left": 3, "right": 4}
+FPS = 0  # a step for each key
+
 
 def draw(state: NDArray[np.float32], arguments: dict[str, float]) -> NDArray[np.uint8]:
     """Draw one environment.

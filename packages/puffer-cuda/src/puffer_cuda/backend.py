@@ -1,0 +1,75 @@
+"""Which trainer a configuration gets: the native one where it can, else Torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from puffer_core import APIUsageError
+from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.native.support import unsupported, unsupported_objects
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from torch import nn
+
+    from puffer_cuda.native.trainer import NativePuffeRL
+    from puffer_cuda.pufferl import Logger, PuffeRL
+
+    Trainer: TypeAlias = PuffeRL | NativePuffeRL
+
+LACKS = "the native backend cannot train this: {}"
+
+
+def choose(
+    train: TrainConfig, policy: PolicyConfig, native_env: bool, alone: bool = True
+) -> tuple[str, str]:
+    """The backend of a run, by its settings alone; imports no torch.
+
+    Args:
+        train: the [train] section; its `backend` is auto, native or torch.
+        policy: the [policy] section.
+        native_env: the environments are in C, stepped by the native vectorizer.
+        alone: one process, and no past policies to play against.
+
+    Returns:
+        ("native", "") or ("torch", why it is not native).
+
+    Raises:
+        APIUsageError: `train.backend = native` for what it cannot train.
+    """
+    if train.backend == "torch":
+        return "torch", "train.backend = torch"
+    reason = unsupported(train, policy, native_env)
+    if not alone:
+        reason = "it trains in one process and without self-play"
+    if reason and train.backend == "native":
+        raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
+    return ("torch", LACKS.format(reason)) if reason else ("native", "")
+
+
+def make_trainer(
+    chosen: str, train: TrainConfig, vecenv: Any, policy: nn.Module, logger: Logger | None = None
+) -> tuple[Trainer, str]:
+    """The trainer of the chosen backend; of Torch's where the objects or the machine ask for it.
+
+    Returns:
+        The trainer, and why it is Torch's if `chosen` said native; else an empty text.
+
+    Raises:
+        APIUsageError: `train.backend = native`, and the objects are not for it; or as the trainers.
+    """
+    from puffer_cuda.device import choose_device
+    from puffer_cuda.native.trainer import NativePuffeRL
+    from puffer_cuda.pufferl import PuffeRL
+
+    if chosen == "torch":
+        return PuffeRL(train, vecenv, policy, logger), ""
+    reason = unsupported_objects(vecenv, policy)
+    if not reason and train.backend == "auto" and choose_device(train.device).type != "cpu":
+        reason = "it runs on the CPU, and train.device = auto took the GPU"
+    if not reason:
+        return NativePuffeRL(train, vecenv, policy, logger), ""
+    if train.backend == "native":
+        raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
+    return PuffeRL(train, vecenv, policy, logger), LACKS.format(reason)

@@ -1,0 +1,88 @@
+// advantage.h: generalised advantage estimation with clipped importance ratios, as
+// puffer_cuda/advantage.py says it:
+//
+//     delta_t = rho_t (r_t + gamma V'_t - V_t)
+//     A_t     = delta_t + gamma lambda c_t n_t A_{t+1},        A_H = 0
+//
+// V'_t is 0 if terminal, V(final observation) if truncated, else V_{t+1}; n_t is 0 on either end.
+#pragma once
+
+#include "gpu.h"
+#include "maths.h"
+
+namespace puffer {
+
+struct AdvantageSettings {
+    float gamma, gae_lambda, rho_clip, c_clip;
+};
+
+// One rollout: (segments, time), values (segments, time + 1).
+struct Estimated {
+    const float *rewards;
+    const uint8_t *terminals, *truncations;
+    const float *values, *final_values, *ratios;
+};
+
+inline void advantages(Stream stream, int64_t segments, int64_t time, Estimated r,
+                       AdvantageSettings s, float *advantages) {
+    for_each(stream, segments, [=] PUFFER_KERNEL(int64_t segment) {
+        const float *value = r.values + segment * (time + 1);
+        const int64_t row = segment * time;
+        float following = 0;
+        for (int64_t t = time - 1; t >= 0; t--) {
+            const bool terminal = r.terminals[row + t], truncated = r.truncations[row + t];
+            const float after = truncated ? r.final_values[row + t] : value[t + 1];
+            const float ratio = r.ratios[row + t];
+            const float delta = smaller(ratio, s.rho_clip) *
+                                (r.rewards[row + t] + s.gamma * (terminal ? 0 : after) - value[t]);
+            const float trace = s.gamma * s.gae_lambda * smaller(ratio, s.c_clip);
+            following = delta + (terminal || truncated ? 0 : trace * following);
+            advantages[row + t] = following;
+        }
+    });
+}
+
+// What the loss needs of a minibatch: {mean, 1 / (deviation + 1e-8), 1 / samples} of the advantages
+// of unmasked samples of the chosen segments. `partial` has room for 2 x 256 numbers.
+inline void advantage_statistics(Stream stream, int64_t chosen_segments, int64_t time,
+                                 const int64_t *chosen, const float *advantages,
+                                 const uint8_t *masks, double *partial, float *statistics) {
+    enum { LANES = 256 };
+    for_blocks(stream, 1, LANES, [=] PUFFER_KERNEL(Block block, int64_t) {
+        const int64_t rows = chosen_segments * time;
+        double *count = partial, *sum = partial + LANES;
+        block.each(LANES, [&](int64_t lane) {
+            count[lane] = sum[lane] = 0;
+            for (int64_t i = lane; i < rows; i += LANES) {
+                const int64_t from = chosen[i / time] * time + i % time;
+                count[lane] += masks[from];
+                sum[lane] += masks[from] ? (double)advantages[from] : 0.0;
+            }
+        });
+        block.sync();
+        block.each(1, [&](int64_t) {
+            double samples = 0, total = 0;
+            for (int lane = 0; lane < LANES; lane++) samples += count[lane], total += sum[lane];
+            statistics[0] = (float)(total / (samples > 1 ? samples : 1));
+            statistics[2] = (float)(1.0 / (samples > 1 ? samples : 1));
+        });
+        block.sync();
+        block.each(LANES, [&](int64_t lane) {
+            sum[lane] = 0;
+            for (int64_t i = lane; i < rows; i += LANES) {
+                const int64_t from = chosen[i / time] * time + i % time;
+                const double centred = (double)advantages[from] - (double)statistics[0];
+                sum[lane] += masks[from] ? centred * centred : 0.0;
+            }
+        });
+        block.sync();
+        block.each(1, [&](int64_t) {
+            double samples = 0, total = 0;
+            for (int lane = 0; lane < LANES; lane++) samples += count[lane], total += sum[lane];
+            const double variance = total / (samples > 2 ? samples - 1 : 1);
+            statistics[1] = (float)(1.0 / (sqrt(variance) + 1e-8));
+        });
+    });
+}
+
+}  // namespace puffer

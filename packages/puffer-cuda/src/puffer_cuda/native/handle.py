@@ -1,0 +1,176 @@
+"""A native trainer's C handle: created from a configuration, its arrays as Torch tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch import Tensor
+
+from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.errors import NonFiniteError
+from puffer_cuda.native import library
+from puffer_cuda.plan import Plan
+from puffer_ocean import OceanEnv
+
+FIGURES = (
+    *("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac"),
+    "grad_norm",
+)
+
+
+class Handle:
+    """Owns a `puffer_native_trainer`; it is freed with the last of its tensors.
+
+    Attributes:
+        tensors: its arrays by name, as views: weights/NAME, gradients/NAME, momentum/NAME and
+            square/NAME of every parameter, adamw_steps, state, begins, rollout/...
+        counters: a `puffer_native_counters`, to read and to write.
+    """
+
+    def __init__(
+        self,
+        train: TrainConfig,
+        policy: PolicyConfig,
+        sizes: Plan,
+        env: OceanEnv,
+        threads: int,
+    ) -> None:
+        """Allocate everything.
+
+        Args:
+            train: the [train] section.
+            policy: network and sizes.
+            sizes: of the run.
+            env: stepped by the trainer from here on; it must outlive the handle.
+            threads: that share environments and learning.
+
+        Raises:
+            NotBuiltError: the library is missing.
+            RuntimeError: it refuses the configuration.
+        """
+        self._ffi, self._library = library.declarations(), library.load()
+        config = self._ffi.new("puffer_native_config *")
+        config.size, config.abi = self._ffi.sizeof(config[0]), self._library.PUFFER_NATIVE_ABI
+        config.sgemm = self._ffi.cast("void *", library.sgemm())
+        config.threads = threads
+        self._environments(config, env)
+        config.network = ("mlp", "mingru").index(policy.network)
+        config.hidden_size, config.num_layers = policy.hidden_size, policy.num_layers
+        config.horizon, config.minibatch_segments = sizes.horizon, sizes.minibatch_segments
+        config.optimizer = ("muon", "adamw").index(train.optimizer)
+        for name, field in self._ffi.typeof("puffer_native_config").fields:
+            if name in type(train).model_fields and field.type.cname in ("double", "uint64_t"):
+                setattr(config, name, getattr(train, name))
+        self._log_width = config.log_width
+        self._env = env  # its buffers are pointed to
+        trainer = self._library.puffer_native_create(config)
+        self._check(trainer != self._ffi.NULL)
+        self._trainer = self._ffi.gc(trainer, self._library.puffer_native_destroy)
+        self.tensors = self._views()
+        self.counters = self._library.puffer_native_get_counters(self._trainer)
+
+    def _environments(self, config: Any, env: OceanEnv) -> None:
+        step, vec, buffers = env.native_parts()
+        address = library.address
+        config.vec = self._ffi.cast("void *", address(vec))
+        config.step = self._ffi.cast("void (*)(void *, int32_t, int32_t)", address(step))
+        for name in (
+            *("observations", "final_observations", "actions", "rewards", "terminals"),
+            *("truncations", "masks", "logs"),
+        ):
+            kind = dict(self._ffi.typeof("puffer_native_config").fields)[name].type
+            setattr(config, name, self._ffi.cast(kind, buffers[name].ctypes.data))
+        if "action_masks" in buffers:
+            config.action_masks = self._ffi.cast("uint8_t *", buffers["action_masks"].ctypes.data)
+        config.log_width = buffers["logs"].shape[1]
+        config.num_envs, config.agents_per_env = env.num_envs, env.num_agents // env.num_envs
+        config.obs_dtype = [np.dtype(d) for d in library.DTYPES].index(env.observations.dtype)
+        config.obs_size = math.prod(env.single_observation_space.shape)
+        space = env.single_action_space
+        if isinstance(space, gymnasium.spaces.Box):
+            config.action_dims = math.prod(space.shape)
+            config.action_low, config.action_high = float(space.low.min()), float(space.high.max())
+        else:
+            choices: Any = getattr(space, "nvec", None)  # MultiDiscrete, else Discrete
+            heads = [int(n) for n in ([space.n] if choices is None else choices)]  # type: ignore[attr-defined]
+            config.num_heads = len(heads)
+            config.head_sizes[0 : len(heads)] = heads
+
+    def _views(self) -> dict[str, Tensor]:
+        tensors, entry = {}, self._ffi.new("puffer_native_tensor *")
+        for index in range(self._library.puffer_native_num_tensors(self._trainer)):
+            self._check(self._library.puffer_native_get_tensor(self._trainer, index, entry))
+            name = self._ffi.string(entry.name).decode()
+            tensors[name] = torch.from_numpy(library.array(entry, self._trainer))
+        return tensors
+
+    def collect(self) -> float:
+        """Fill the rollout; returns the seconds of an average thread that environments took.
+
+        Raises:
+            NonFiniteError: a reward that is not finite.
+            APIUsageError: the environments are closed.
+        """
+        self._env.native_parts()
+        seconds = self._ffi.new("double *")
+        if not self._library.puffer_native_collect(self._trainer, seconds):
+            raise NonFiniteError(self._message())
+        return float(seconds[0])
+
+    def update(self, minibatches: int, max_skipped: int, **coefficients: float) -> dict[str, float]:
+        """One epoch of minibatches.
+
+        Args:
+            minibatches: how many.
+            max_skipped: skipped updates in a row that end the epoch.
+            coefficients: learning_rate, ent_coef, prio_beta.
+
+        Returns:
+            The figures of `puffer_native_figures`; losses are means over applied updates.
+        """
+        figures = self._ffi.new("puffer_native_figures *")
+        epoch = self._epoch(minibatches, max_skipped, coefficients)
+        self._check(self._library.puffer_native_update(self._trainer, epoch, figures))
+        return self._means(figures)
+
+    def learn(self, segments: Tensor, weights: Tensor, **coefficients: float) -> dict[str, float]:
+        """One minibatch of given segments (int64) with given weights (float32)."""
+        figures = self._ffi.new("puffer_native_figures *")
+        epoch = self._epoch(1, 1 << 30, coefficients)
+        chosen = self._ffi.cast("int64_t *", segments.contiguous().data_ptr())
+        weighed = self._ffi.cast("float *", weights.contiguous().data_ptr())
+        self._check(
+            self._library.puffer_native_learn(self._trainer, epoch, chosen, weighed, figures)
+        )
+        return self._means(figures)
+
+    def _epoch(self, minibatches: int, max_skipped: int, coefficients: dict[str, float]) -> Any:
+        epoch = self._ffi.new("puffer_native_epoch *")
+        epoch.size, epoch.minibatches = self._ffi.sizeof(epoch[0]), minibatches
+        epoch.max_skipped = max_skipped
+        for name, value in coefficients.items():
+            setattr(epoch, name, value)
+        return epoch
+
+    def _means(self, figures: Any) -> dict[str, float]:
+        names = [name for name, _ in self._ffi.typeof("puffer_native_figures").fields]
+        values = {name: float(getattr(figures, name)) for name in names}
+        for name in FIGURES:
+            values[name] /= max(values["updates"], 1)
+        return values
+
+    def take_statistics(self) -> tuple[int, list[float]]:
+        """(episodes, sums of the log's columns) since the last call."""
+        sums = self._ffi.new("double[]", self._log_width)
+        return int(self._library.puffer_native_take_statistics(self._trainer, sums)), list(sums)
+
+    def _message(self) -> str:
+        return str(self._ffi.string(self._library.puffer_native_error()).decode())
+
+    def _check(self, succeeded: Any) -> None:
+        if not succeeded:
+            raise RuntimeError(self._message())

@@ -1,0 +1,67 @@
+"""What the native trainer covers. The rest trains on Torch; the reason is one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.native import library
+
+NETWORKS = ("mlp", "mingru")
+
+# The settings that the native trainer acts on; any other must have its default.
+TRAIN_KEYS = {
+    *("env", "seed", "device", "threads", "total_timesteps", "horizon", "minibatch_size"),
+    *("replay_ratio", "optimizer", "learning_rate", "anneal_lr", "min_lr_ratio", "beta1", "beta2"),
+    *("eps", "weight_decay", "adamw_ratio", "max_grad_norm", "gamma", "gae_lambda", "rho_clip"),
+    *("c_clip", "reward_scale", "reward_clip", "clip_coef", "vf_coef", "vf_clip_coef", "ent_coef"),
+    *("prio_alpha", "prio_beta0", "max_skipped_updates", "checkpoint_interval"),
+    *("backend", "warmup", "anneal_ent", "min_ent_ratio", "keep_checkpoints"),
+    "max_minibatch_size",  # a bound on memory; slices are smaller than any
+}
+POLICY_KEYS = {"network", "hidden_size", "num_layers"}
+
+
+def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> str:
+    """Why the native trainer cannot train this; empty if it can.
+
+    Args:
+        train: the [train] section.
+        policy: the [policy] section.
+        native_env: the environments are in C, stepped by the native vectorizer.
+    """
+    if not native_env:
+        return "it steps C environments with vec.backend = native"
+    if train.device not in ("auto", "cpu"):
+        return f"it runs on the CPU, and train.device = {train.device}"
+    if policy.network not in NETWORKS:
+        return f"it has the networks {' and '.join(NETWORKS)}, not {policy.network}"
+    for section, known in ((train, TRAIN_KEYS), (policy, POLICY_KEYS)):
+        for key, field in type(section).model_fields.items():
+            value = getattr(section, key)
+            if key not in known and value != field.default:
+                return f"it knows no {key} = {value}"
+    try:
+        library.load()
+        library.sgemm()
+    except library.NotBuiltError as error:
+        return str(error)
+    return ""
+
+
+def unsupported_objects(vecenv: Any, policy: Any) -> str:
+    """The same for a vectorizer and a policy that were made already."""
+    from puffer_cuda.encoders import FlatEncoder
+    from puffer_cuda.networks import MLP, MinGRU
+    from puffer_cuda.policy import Decoder, Policy
+    from puffer_ocean import OceanEnv
+
+    if type(policy) is not Policy:
+        return f"it knows the policies of puffer_cuda.policy, not {type(policy).__name__}"
+    parts = (policy.encoder, policy.network, policy.decoder)
+    for part, known in zip(parts, ((FlatEncoder,), (MLP, MinGRU), (Decoder,)), strict=True):
+        if type(part) not in known:
+            return f"it does not know {type(part).__name__}"
+    if not isinstance(vecenv.driver_env, OceanEnv) or vecenv.num_envs != 1:
+        return "it steps C environments with vec.backend = native"
+    return ""

@@ -1,0 +1,313 @@
+"""PuffeRL native: the same trainer as `puffer_cuda.pufferl.PuffeRL`, its work done in C++.
+
+The policy's and the optimizer's Torch tensors are views of the native trainer's memory, so that
+checkpoints, evaluation and whatever else reads them are those of the Torch trainer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from puffer_core import APIUsageError
+from puffer_cuda import checkpoint
+from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.device import limit_threads
+from puffer_cuda.distributed import World
+from puffer_cuda.errors import DivergedError
+from puffer_cuda.muon import Muon
+from puffer_cuda.native.handle import FIGURES, Handle
+from puffer_cuda.native.support import unsupported_objects
+from puffer_cuda.networks import MLP
+from puffer_cuda.plan import plan
+from puffer_cuda.policy import Policy
+from puffer_cuda.profile import Profile
+from puffer_cuda.pufferl import LOGGER, Logger, Logs
+from puffer_cuda.schedule import Coefficients, coefficients
+from puffer_cuda.statistics import EpisodeStatistics
+from puffer_vector.plan import available_cpus
+
+
+class NativePuffeRL:
+    """Trains `policy` on C environments; use and attributes are those of `PuffeRL`.
+
+    Given the seed, results do not depend on the number of threads.
+
+    Attributes:
+        backend: "native".
+        rollout: the last rollout as tensors, named as in `puffer_cuda.rollout.Rollout`.
+    """
+
+    backend = "native"
+
+    opponents = None
+
+    def __init__(
+        self,
+        config: TrainConfig | Mapping[str, Any],
+        vecenv: Any,
+        policy: nn.Module,
+        logger: Logger | None = None,
+    ) -> None:
+        """Check the sizes, move the policy into native memory and reset the environments.
+
+        Args:
+            config: the [train] section, typed or as a mapping.
+            vecenv: the native vectorizer of a C environment, not yet stepped.
+            policy: a `puffer_cuda.policy.Policy` with an MLP or MinGRU; its weights are the start.
+            logger: gets the logs of every epoch; its errors are reported and do not stop training.
+
+        Raises:
+            APIUsageError: sizes that do not fit, or something that the native trainer lacks.
+            NotBuiltError: the native library is missing.
+        """
+        self.config = c = TrainConfig.model_validate(dict(config))
+        self.plan = plan(c, vecenv.num_agents)
+        if reason := unsupported_objects(vecenv, policy):
+            raise APIUsageError(f"the native backend cannot train this: {reason}.")
+        assert isinstance(policy, Policy)
+        self.total_epochs = self.plan.total_epochs
+        self.total_timesteps = self.plan.total_timesteps
+        self.device = torch.device("cpu")
+        self.world = World()
+        self.vecenv, self.policy, self.logger = vecenv, policy, logger
+        self.model_size = sum(parameter.numel() for parameter in policy.parameters())
+        self.profile = Profile()
+        self.statistics = EpisodeStatistics()
+        vecenv.async_reset(c.seed)
+        vecenv.recv()
+        limit_threads(c.threads)  # of torch, for evaluation
+        env, threads = vecenv.driver_env, c.threads or available_cpus()
+        self.handle = Handle(c, _policy_config(policy), self.plan, env, threads)
+        self._log_fields = ("episode_return", "episode_length", *env.log_fields)
+        self._adopt_parameters()
+        self.optimizer = self._make_optimizer()
+        self.rollout = self._make_rollout()
+        self.epoch = 0
+        self.logs: Logs = {}
+        self._start = time.perf_counter()
+        self._last_log = (0, 0.0)
+
+    def _adopt_parameters(self) -> None:
+        """Let the policy's parameters live in native memory, with their values."""
+        with torch.no_grad():
+            for name, parameter in self.policy.named_parameters():
+                view = self.handle.tensors[f"weights/{name}"]
+                view.copy_(parameter)
+                parameter.data = view
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        """A Torch optimizer that only holds the native one's state, for checkpoints."""
+        c, parameters = self.config, list(self.policy.parameters())
+        if c.optimizer == "adamw":
+            return torch.optim.AdamW(parameters, c.learning_rate)
+        return Muon(parameters, c.learning_rate)
+
+    def _optimizer_state(self) -> dict[Tensor, dict[str, Tensor]]:
+        """The state of every parameter as Torch's optimizer names it; views, but for the step."""
+        tensors = self.handle.tensors
+        state: dict[Tensor, dict[str, Tensor]] = {}
+        muon = self.config.optimizer == "muon"
+        mean, square = ("mean", "square") if muon else ("exp_avg", "exp_avg_sq")
+        step_dtype = torch.int64 if muon else torch.float32
+        for name, parameter in self.policy.named_parameters():
+            momentum = tensors[f"momentum/{name}"]
+            if muon and parameter.dim() >= 2:
+                state[parameter] = {"momentum": momentum}
+            else:
+                state[parameter] = {
+                    "step": tensors["adamw_steps"][0].to(step_dtype, copy=True),
+                    mean: momentum,
+                    square: tensors[f"square/{name}"],
+                }
+        return state
+
+    def _make_rollout(self) -> SimpleNamespace:
+        prefix = "rollout/"
+        flags = {"terminals", "truncations", "masks", "starts", "action_masks"}
+        tensors = {
+            name.removeprefix(prefix): tensor
+            for name, tensor in self.handle.tensors.items()
+            if name.startswith(prefix)
+        }
+        for name in flags & tensors.keys():
+            tensors[name] = tensors[name].view(torch.bool)
+        shape = self.vecenv.single_observation_space.shape
+        observations = tensors["observations"]
+        tensors["observations"] = observations.view(*observations.shape[:2], *shape)
+        return SimpleNamespace(**tensors)
+
+    @property
+    def global_step(self) -> int:
+        """Agent steps so far."""
+        return int(self.handle.counters.steps)
+
+    @property
+    def skipped_updates(self) -> int:
+        """Updates that were not finite."""
+        return int(self.handle.counters.skipped_updates)
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since the trainer was made."""
+        return time.perf_counter() - self._start
+
+    def evaluate(self) -> None:
+        """Collect one rollout with the current policy.
+
+        Raises:
+            NonFiniteError: the environment returned a reward that is not finite.
+        """
+        with self.profile("rollout"):
+            self.profile.seconds["rollout/env"] += self.handle.collect()
+
+    def train(self) -> Logs:
+        """Update the policy from the last rollout; returns logs as `PuffeRL.train` does.
+
+        Raises:
+            DivergedError: `max_skipped_updates` updates in a row were not finite.
+        """
+        c = self.config
+        values = coefficients(c, self.epoch, self.total_epochs)
+        with self.profile("train"):
+            figures = self.handle.update(
+                self.plan.minibatches, c.max_skipped_updates, **values._asdict()
+            )
+        for phase in ("advantage", "learn", "optimizer"):
+            self.profile.seconds[f"train/{phase}"] += figures[f"{phase}_seconds"]
+        skipped = self.handle.counters.skipped_in_a_row
+        if skipped >= c.max_skipped_updates:
+            raise DivergedError(
+                f"{skipped} updates in a row had a loss or gradient that is not finite (epoch "
+                f"{self.epoch}, step {self.global_step}); the weights are those of the last "
+                "finite update. A lower train.learning_rate often helps."
+            )
+        self.epoch += 1
+        self.logs = self._make_logs(values, figures)
+        self._hand_on(self.logs)
+        return self.logs
+
+    def _make_logs(self, values: Coefficients, figures: Mapping[str, float]) -> Logs:
+        steps, uptime = self.global_step, self.uptime
+        last_steps, last_uptime = self._last_log
+        self._last_log = (steps, uptime)
+        logs: Logs = {
+            "agent_steps": steps,
+            "SPS": (steps - last_steps) / (uptime - last_uptime),
+            "uptime": uptime,
+            "epoch": self.epoch,
+            "learning_rate": values.learning_rate,
+        }
+        episodes, sums = self.handle.take_statistics()
+        if episodes:
+            for name, total in zip(self._log_fields, sums, strict=True):
+                self.statistics.sums[name] = self.statistics.sums.get(name, 0.0) + total
+                self.statistics.counts[name] = self.statistics.counts.get(name, 0) + episodes
+        for name, value in self.statistics.means().items():
+            logs[f"environment/{name}"] = value
+        for name in (*FIGURES, "explained_variance"):
+            logs[f"losses/{name}"] = figures[name]
+        logs["losses/updates"], logs["losses/ent_coef"] = figures["updates"], values.ent_coef
+        logs["losses/skipped_updates"] = self.skipped_updates
+        logs["losses/non_finite"] = 0  # they stop training
+        clipped = int(self.handle.counters.clipped_rewards)
+        logs["losses/clipped_rewards"] = clipped / max(steps, 1)
+        for name, value in self.profile.seconds.items():
+            logs[f"performance/{name}"] = value
+        return logs
+
+    def _hand_on(self, logs: Logs) -> None:
+        if self.logger is None:
+            return
+        try:
+            self.logger.log(logs, self.global_step)
+        except Exception as error:  # whatever a logger does: training is worth more
+            LOGGER.warning("the logger failed, training goes on: %s: %s", type(error), error)
+
+    def save_checkpoint(self, folder: Path | str) -> Path:
+        """Write weights, optimizer state and counters below `folder`; see checkpoint.py."""
+        counters = self.handle.counters
+        self.optimizer.state.update(self._optimizer_state())
+        return checkpoint.save(
+            Path(folder),
+            self.global_step,
+            self.policy,
+            self.rollout.observations[:8, 0],
+            self.optimizer,
+            {
+                "backend": "native",
+                "global_step": self.global_step,
+                "epoch": self.epoch,
+                "uptime": self.uptime,
+                "counters": {name: getattr(counters, name) for name in dir(counters)},
+            },
+            {name: self.handle.tensors[name] for name in ("begins", "state")},
+            self.vecenv.get_state(),
+        )
+
+    def load_checkpoint(self, folder: Path | str) -> str:
+        """Go on where a checkpoint of the native trainer was written, byte for byte.
+
+        Args:
+            folder: of a trainer with the same policy, optimizer and number of agents.
+
+        Returns:
+            What could not be saved: nothing, an empty text.
+
+        Raises:
+            APIUsageError: the checkpoint is damaged, or of something else.
+        """
+        loaded = checkpoint.load(Path(folder), self.policy, self.optimizer)
+        numbers = loaded.trainer
+        if numbers.get("backend") != "native":
+            raise APIUsageError(
+                f"{folder} was written by the torch backend: go on with --train.backend torch."
+            )
+        for parameter, state in self._optimizer_state().items():
+            for name, tensor in state.items():
+                tensor.copy_(self.optimizer.state[parameter][name])
+                if name == "step":
+                    self.handle.tensors["adamw_steps"][0] = int(tensor)
+        self.vecenv.set_state(loaded.arrays)
+        self.vecenv.recv()
+        for name, tensor in loaded.tensors.items():
+            self.handle.tensors[name].copy_(tensor)
+        for name, value in numbers["counters"].items():
+            setattr(self.handle.counters, name, value)
+        self.epoch = numbers["epoch"]
+        self.continue_clock(numbers["uptime"])
+        return ""
+
+    def continue_clock(self, uptime: float) -> None:
+        """Let `uptime` go on from that of an earlier process."""
+        self._start = time.perf_counter() - uptime
+        self._last_log = (self.global_step, uptime)
+
+    def print_dashboard(self, clear: bool = False) -> None:
+        """Print the last logs as plain lines; the `puffer` command has a live one."""
+        if clear and os.isatty(1):
+            print("\033[2J\033[H", end="")
+        for name, value in self.logs.items():
+            print(f"{name:32} {value:,.6g}")
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.vecenv.close()
+
+
+def _policy_config(policy: Policy) -> PolicyConfig:
+    network: Any = policy.network
+    encoder: Any = policy.encoder
+    return PolicyConfig(
+        encoder="flat",
+        network="mlp" if isinstance(network, MLP) else "mingru",
+        hidden_size=encoder.linear.out_features,
+        num_layers=len(network.layers),
+    )
