@@ -1,0 +1,48 @@
+"""Draw Minesweeper: closed cells raised, open ones with as many pips as mines around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from puffer_ocean.canvas import AMBER, LIGHT, MUTED, PANEL, TEAL, Canvas, Colour
+
+SIDE, MARGIN = 480, 12  # pixels
+MINE: Colour = (224, 92, 92)
+# Three rows of three places, as on dice; the places of 1 to 8 pips.
+PIPS = ("4", "08", "048", "0268", "02468", "023568", "0234568", "01235678")
+COLOURS: tuple[Colour, ...] = (TEAL, TEAL, AMBER, AMBER, MINE, MINE, MINE, MINE)
+
+
+def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.uint8]:
+    """Draw one environment.
+
+    Args:
+        state: (size x size,) cells row by row: -1 closed, -2 an opened mine, else mines around.
+        arguments: the environment's arguments; `size` is read.
+
+    Returns:
+        (height, width, 3) bytes.
+    """
+    size = arguments["size"]
+    canvas = Canvas(SIDE + 2 * MARGIN, SIDE + 2 * MARGIN)
+    side = SIDE / size
+    for cell, around in enumerate(state.astype(int).tolist()):
+        x, y = MARGIN + cell % size * side, MARGIN + cell // size * side
+        inner = side - 3
+        if around == -1:
+            canvas.box(x + 1, y + 1, inner, inner, MUTED, 0.12 * side)
+            canvas.box(x + 1, y + 1, inner, inner * 0.9, (106, 116, 140), 0.12 * side)
+            continue
+        canvas.box(x + 1, y + 1, inner, inner, PANEL, 0.12 * side)
+        middle = (x + side / 2, y + side / 2)
+        if around == -2:
+            canvas.line(*middle, *middle, 0.6 * side, MINE)
+            canvas.line(*middle, *middle, 0.2 * side, LIGHT)
+        for pip in PIPS[around - 1] if around > 0 else "":
+            px = middle[0] + (int(pip) % 3 - 1) * side * 0.24
+            py = middle[1] + (int(pip) // 3 - 1) * side * 0.24
+            canvas.line(px, py, px, py, 0.17 * side, COLOURS[around - 1])
+    return canvas.picture()
