@@ -59,6 +59,8 @@ def test_breakout_and_its_evaluation(tmp_path):
         ("chain_mdp", 0.9),
         ("benchmark", 0.9),
         ("pendulum", 0.8),
+        ("pong", 0.8),
+        ("flappy", 0.4),
     ],
 )
 def test_shipped_environments(tmp_path, name, perf):
