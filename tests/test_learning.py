@@ -51,7 +51,7 @@ def test_breakout_and_its_evaluation(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "perf"),  # of measured runs: 1.0, 1.0, 0.95, 1.0, 0.99, 0.95; random below 0.17
+    ("name", "perf"),  # measured: 1.0, 1.0, 0.95, 1.0, 0.99, 0.95, 0.96, 0.64; random below 0.17
     [
         ("bandit", 0.9),
         ("password", 0.9),
