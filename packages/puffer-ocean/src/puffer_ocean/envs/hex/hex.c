@@ -27,8 +27,8 @@ enum { AGENT, SCRIPT, FREE, BORDER };
 
 static const puffer_arg ARGS[] = {
     PUFFER_ENUM("opponent", 0, "scripted|self", "who plays the other colour"),
-    PUFFER_FLOAT("strength", 0.5, 0, 1, "share of its moves that the script thinks about"),
-    PUFFER_INT("size", 7, 3, MAX_SIZE, "side of the board in cells"),
+    PUFFER_FLOAT("strength", 0.3, 0, 1, "share of its moves that the script thinks about"),
+    PUFFER_INT("size", 5, 3, MAX_SIZE, "side of the board in cells"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
