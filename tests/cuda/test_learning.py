@@ -1,6 +1,7 @@
 """Small environments whose best return is known are learnt, with every network that can.
 
-Thresholds leave room below the worst of five seeds that were measured.
+Measured over five seeds so far: the values at a time limit and at an end (MLP), and memory with
+MinGRU (two seeds). The other thresholds follow from what the best policy and a blind one reach.
 """
 
 import functools
