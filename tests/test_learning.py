@@ -59,16 +59,13 @@ def test_breakout_and_its_evaluation(tmp_path):
         ("chain_mdp", 0.9),
         ("benchmark", 0.9),
         ("pendulum", 0.8),
-<<<<<<< HEAD
         ("pong", 0.8),
         ("flappy", 0.4),
-=======
-        # measured at the end and of random play: 0.71, 0.03; 0.87, 0.06; 0.79, 0.04; 0.99, 0.14
+        # on Torch near these many steps, random: 0.71, 0.03; 0.87, 0.06; 0.79, 0.04; 0.99, 0.14
         ("connect4", 0.5),
         ("maze", 0.7),
         ("minesweeper", 0.6),
         ("hex", 0.8),
->>>>>>> aebc2e9 (Hex: 5 x 5 by default; learning tests of connect4, maze, minesweeper, hex)
     ],
 )
 def test_shipped_environments(tmp_path, name, perf):

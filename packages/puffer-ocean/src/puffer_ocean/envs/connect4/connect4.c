@@ -73,7 +73,7 @@ PUFFER_FN int32_t draw_column(puffer_env *env, uint32_t allowed) {
     int32_t count = 0, columns[COLUMNS];
     for (int32_t c = 0; c < COLUMNS; c++) {
         columns[count] = c;
-        count += allowed >> c & 1;
+        count += (int32_t)(allowed >> c & 1);
     }
     return columns[puffer_randint(&env->rng, count)];
 }
