@@ -66,6 +66,9 @@ def test_breakout_and_its_evaluation(tmp_path):
         ("maze", 0.7),
         ("minesweeper", 0.6),
         ("hex", 0.8),
+        # natively, random: 0.80, 0.04; 0.61, 0.00
+        ("snake", 0.5),
+        ("freeway", 0.4),
     ],
 )
 def test_shipped_environments(tmp_path, name, perf):
