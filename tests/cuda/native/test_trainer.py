@@ -6,11 +6,11 @@ from native_trainers import make_native, make_vecenv, policy_for
 from puffer_core import APIUsageError
 from puffer_cuda import checkpoint
 from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.errors import DivergedError, NonFiniteError
 from puffer_cuda.evaluation import evaluate_policy
 from puffer_cuda.native import library
 from puffer_cuda.native.trainer import NativePuffeRL
 from puffer_cuda.policy import make_policy
-from puffer_cuda.pufferl import DivergedError
 from puffer_ocean import env_creator
 from puffer_vector import Serial, make
 
@@ -174,6 +174,41 @@ def test_a_reward_that_is_not_finite_names_the_agent():
     policy = trained.policy
     trained = NativePuffeRL(TrainConfig(horizon=16), trained.vecenv, policy)
     with pytest.raises(FloatingPointError, match=r"reward nan for agent 7 in step 0"):
+        trained.evaluate()
+
+
+@pytest.mark.parametrize("network", ["mlp", "mingru"])
+@pytest.mark.parametrize("step", [0, 5, 16])  # 16: after the last action of the rollout
+def test_an_observation_that_is_not_finite_names_the_place(network, step):
+    trained = make_native("cartpole", policy={"network": network})
+    ffi = library.declarations()
+    env = trained.vecenv.driver_env
+    original, vec, buffers = env.native_parts()
+    calls = [0] * 24  # of each environment
+
+    @ffi.callback("void (*)(void *, int32_t, int32_t)")
+    def broken(_, first, last):
+        original(vec, first, last)
+        for i in range(first, last):
+            calls[i] += 1
+        if first <= 7 < last and calls[7] == step:
+            buffers["observations"][7, 2] = np.inf
+
+    address = library.address(broken)
+    env.native_parts = lambda: (ffi.cast("void *", address), vec, buffers)
+    trained = NativePuffeRL(TrainConfig(horizon=16), trained.vecenv, trained.policy)
+    if step == 0:
+        buffers["observations"][7, 2] = np.inf
+    words = rf"environment 7, agent 7, in step {step} of .*: observation\[2\] is inf"
+    with pytest.raises(NonFiniteError, match=words):
+        trained.evaluate()
+
+
+def test_weights_that_diverged_are_told_apart():
+    trained = make_native()
+    with torch.no_grad():
+        next(trained.policy.parameters()).fill_(torch.inf)
+    with pytest.raises(DivergedError, match="weights have diverged"):
         trained.evaluate()
 
 

@@ -14,7 +14,7 @@ from puffer_core.errors import APIUsageError
 if TYPE_CHECKING:
     from torch import nn
 
-    from puffer_cuda.pufferl import Logger
+    from puffer_cuda.logbook import Logger
     from puffer_vector.base import VecEnv
 
 ORIGIN = "args"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from puffer_cuda.backend import Trainer
-    from puffer_cuda.pufferl import Logger
+    from puffer_cuda.logbook import Logger
     from puffer_vector.base import VecEnv
 
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from puffer_cuda.logbook import Logger
     from puffer_cuda.native.trainer import NativePuffeRL
-    from puffer_cuda.pufferl import Logger, PuffeRL
+    from puffer_cuda.pufferl import PuffeRL
 
     Trainer: TypeAlias = PuffeRL | NativePuffeRL
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import operator
-import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +19,7 @@ from puffer_cuda.device import choose_device, limit_threads
 from puffer_cuda.distributed import World
 from puffer_cuda.errors import DivergedError, NonFiniteError
 from puffer_cuda.legacy import TRAINER_NAMES
+from puffer_cuda.logbook import Logbook, Logger, Logs
 from puffer_cuda.loss import moments, ppo_loss
 from puffer_cuda.optimizer import make_optimizer
 from puffer_cuda.plan import plan
@@ -34,16 +32,7 @@ from puffer_cuda.selfplay import Opponents
 
 __all__ = ["DivergedError", "Logger", "Logs", "NonFiniteError", "PuffeRL"]
 
-LOGGER = logging.getLogger("puffer_cuda")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-Logs = dict[str, float]
-
-
-class Logger(Protocol):
-    """Takes the logs of every epoch."""
-
-    def log(self, logs: Logs, step: int) -> None:
-        """Take them."""
 
 
 class PuffeRL:
@@ -60,7 +49,6 @@ class PuffeRL:
         skipped_updates, skipped_in_a_row: updates that were not finite.
         total_epochs, total_timesteps: of the whole run; steps are rounded up to epochs.
         model_size: number of parameters.
-        logs: what the last `train()` returned.
     """
 
     backend = "torch"
@@ -91,7 +79,8 @@ class PuffeRL:
         self.total_timesteps = self.plan.total_timesteps
         self.device = choose_device(c.device)
         limit_threads(c.threads)
-        self.vecenv, self.logger = vecenv, logger
+        self.vecenv = vecenv
+        self.logbook = Logbook(logger if self.world.rank == 0 else None)
         self.policy = policy.to(self.device)
         self.world.same_weights(policy)
         space = vecenv.single_observation_space
@@ -110,9 +99,6 @@ class PuffeRL:
         self.global_step = 0
         self.skipped_updates = 0
         self.skipped_in_a_row = 0
-        self.logs: Logs = {}
-        self._start = time.perf_counter()
-        self._last_log = (0, 0.0)
 
     def __getattr__(self, name: str) -> Any:
         """Names of PufferLib 3.0's trainer; legacy.py has the table."""
@@ -137,8 +123,13 @@ class PuffeRL:
 
     @property
     def uptime(self) -> float:
-        """Seconds since the trainer was made."""
-        return time.perf_counter() - self._start
+        """Seconds of training so far, those of earlier processes included."""
+        return self.logbook.uptime
+
+    @property
+    def logs(self) -> Logs:
+        """What the last `train()` returned."""
+        return self.logbook.logs
 
     def evaluate(self) -> None:
         """Collect one rollout with the current policy."""
@@ -287,19 +278,11 @@ class PuffeRL:
             that ended since the last call), losses/* and performance/* (seconds by phase since the
             start), and selfplay/* with opponents. Names are all that a reader can rely on.
         """
-        steps, uptime, rollout = self.global_step, self.uptime, self.rollout
-        last_steps, last_uptime = self._last_log
-        self._last_log = (steps, uptime)
+        rollout = self.rollout
         losses = {**self.losses, "skipped_updates": self.skipped_updates}
         losses["clipped_rewards"] = rollout.rewards_of.clipped_share
         losses["non_finite"] = rollout.non_finite
-        logs: Logs = {
-            "agent_steps": steps,
-            "SPS": (steps - last_steps) / (uptime - last_uptime),
-            "uptime": uptime,
-            "epoch": self.epoch,
-            "learning_rate": losses.pop("learning_rate"),
-        }
+        logs = self.logbook.begin(self.global_step, self.epoch, losses.pop("learning_rate"))
         for name, value in rollout.statistics.means(self.world.gather).items():
             logs[f"environment/{name}"] = value
         for name, value in losses.items():
@@ -308,12 +291,7 @@ class PuffeRL:
             logs[f"performance/{name}"] = value
         if self.opponents is not None:
             logs.update(self.opponents.logs())
-        self.logs = logs
-        if self.logger is not None and self.world.rank == 0:
-            try:
-                self.logger.log(logs, steps)
-            except Exception as error:  # whatever a logger does: training is worth more
-                LOGGER.warning("the logger failed, training goes on: %s: %s", type(error), error)
+        self.logbook.hand_on(logs, self.global_step)
         return logs
 
     def save_checkpoint(self, folder: Path | str) -> Path:
@@ -349,15 +327,11 @@ class PuffeRL:
 
     def continue_clock(self, uptime: float) -> None:
         """Let `uptime` go on from that of an earlier process."""
-        self._start = time.perf_counter() - uptime
-        self._last_log = (self.global_step, uptime)
+        self.logbook.continue_from(uptime, self.global_step)
 
     def print_dashboard(self, clear: bool = False) -> None:
         """Print the last logs as plain lines; the `puffer` command has a live one."""
-        if clear and os.isatty(1):
-            print("\033[2J\033[H", end="")
-        for name, value in self.logs.items():
-            print(f"{name:32} {value:,.6g}")
+        self.logbook.print(clear)
 
     def close(self) -> None:
         """Close the environments."""

@@ -6,22 +6,21 @@ checkpoints, evaluation and whatever else reads them are those of the Torch trai
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from puffer_core import APIUsageError
-from puffer_cuda import checkpoint
+from puffer_cuda import checkpoint, finite
 from puffer_cuda.config import PolicyConfig, TrainConfig
 from puffer_cuda.device import limit_threads
 from puffer_cuda.distributed import World
-from puffer_cuda.errors import DivergedError
+from puffer_cuda.errors import DivergedError, NonFiniteError
+from puffer_cuda.logbook import Logbook, Logger, Logs
 from puffer_cuda.muon import Muon
 from puffer_cuda.native.handle import FIGURES, Handle
 from puffer_cuda.native.support import unsupported_objects
@@ -29,9 +28,9 @@ from puffer_cuda.networks import MLP
 from puffer_cuda.plan import plan
 from puffer_cuda.policy import Policy
 from puffer_cuda.profile import Profile
-from puffer_cuda.pufferl import LOGGER, Logger, Logs
 from puffer_cuda.schedule import Coefficients, coefficients
 from puffer_cuda.statistics import EpisodeStatistics
+from puffer_cuda.teams import agents_per_env
 from puffer_vector.plan import available_cpus
 
 
@@ -77,7 +76,8 @@ class NativePuffeRL:
         self.total_timesteps = self.plan.total_timesteps
         self.device = torch.device("cpu")
         self.world = World()
-        self.vecenv, self.policy, self.logger = vecenv, policy, logger
+        self.vecenv, self.policy = vecenv, policy
+        self.logbook = Logbook(logger)
         self.model_size = sum(parameter.numel() for parameter in policy.parameters())
         self.profile = Profile()
         self.statistics = EpisodeStatistics()
@@ -91,9 +91,6 @@ class NativePuffeRL:
         self.optimizer = self._make_optimizer()
         self.rollout = self._make_rollout()
         self.epoch = 0
-        self.logs: Logs = {}
-        self._start = time.perf_counter()
-        self._last_log = (0, 0.0)
 
     def _adopt_parameters(self) -> None:
         """Let the policy's parameters live in native memory, with their values."""
@@ -156,17 +153,43 @@ class NativePuffeRL:
 
     @property
     def uptime(self) -> float:
-        """Seconds since the trainer was made."""
-        return time.perf_counter() - self._start
+        """Seconds of training so far, those of earlier processes included."""
+        return self.logbook.uptime
+
+    @property
+    def logs(self) -> Logs:
+        """What the last `train()` returned."""
+        return self.logbook.logs
 
     def evaluate(self) -> None:
         """Collect one rollout with the current policy.
 
         Raises:
-            NonFiniteError: the environment returned a reward that is not finite.
+            NonFiniteError: the environment returned a number that is not finite.
+            DivergedError: the policy did.
         """
         with self.profile("rollout"):
             self.profile.seconds["rollout/env"] += self.handle.collect()
+        if not torch.isfinite(self.rollout.values.sum()):
+            self._blame()
+
+    def _blame(self) -> NoReturn:
+        """Find out why values are not finite: the first such observation, or the policy."""
+        last = torch.from_numpy(self.vecenv.driver_env.observations)[:, None]
+        observations = torch.cat((self.rollout.observations, last), 1)
+        for t in range(observations.shape[1]):
+            bad = finite.bad_rows(observations[:, t], False)
+            if bad.any():
+                agent = int(bad.nonzero()[0])
+                what = finite.describe(observations[:, t], agent, False)
+                raise NonFiniteError(
+                    f"environment {agent // agents_per_env(self.vecenv)}, agent {agent}, in step "
+                    f"{t} of the rollout that ended after {self.global_step} steps: {what}."
+                )
+        raise DivergedError(
+            f"the policy gives values that are not finite after {self.global_step} steps, and its "
+            "observations are fine: its weights have diverged."
+        )
 
     def train(self) -> Logs:
         """Update the policy from the last rollout; returns logs as `PuffeRL.train` does.
@@ -190,21 +213,11 @@ class NativePuffeRL:
                 "finite update. A lower train.learning_rate often helps."
             )
         self.epoch += 1
-        self.logs = self._make_logs(values, figures)
-        self._hand_on(self.logs)
+        self.logbook.hand_on(self._make_logs(values, figures), self.global_step)
         return self.logs
 
     def _make_logs(self, values: Coefficients, figures: Mapping[str, float]) -> Logs:
-        steps, uptime = self.global_step, self.uptime
-        last_steps, last_uptime = self._last_log
-        self._last_log = (steps, uptime)
-        logs: Logs = {
-            "agent_steps": steps,
-            "SPS": (steps - last_steps) / (uptime - last_uptime),
-            "uptime": uptime,
-            "epoch": self.epoch,
-            "learning_rate": values.learning_rate,
-        }
+        logs = self.logbook.begin(self.global_step, self.epoch, values.learning_rate)
         episodes, sums = self.handle.take_statistics()
         if episodes:
             for name, total in zip(self._log_fields, sums, strict=True):
@@ -218,18 +231,10 @@ class NativePuffeRL:
         logs["losses/skipped_updates"] = self.skipped_updates
         logs["losses/non_finite"] = 0  # they stop training
         clipped = int(self.handle.counters.clipped_rewards)
-        logs["losses/clipped_rewards"] = clipped / max(steps, 1)
+        logs["losses/clipped_rewards"] = clipped / max(self.global_step, 1)
         for name, value in self.profile.seconds.items():
             logs[f"performance/{name}"] = value
         return logs
-
-    def _hand_on(self, logs: Logs) -> None:
-        if self.logger is None:
-            return
-        try:
-            self.logger.log(logs, self.global_step)
-        except Exception as error:  # whatever a logger does: training is worth more
-            LOGGER.warning("the logger failed, training goes on: %s: %s", type(error), error)
 
     def save_checkpoint(self, folder: Path | str) -> Path:
         """Write weights, optimizer state and counters below `folder`; see checkpoint.py."""
@@ -287,15 +292,11 @@ class NativePuffeRL:
 
     def continue_clock(self, uptime: float) -> None:
         """Let `uptime` go on from that of an earlier process."""
-        self._start = time.perf_counter() - uptime
-        self._last_log = (self.global_step, uptime)
+        self.logbook.continue_from(uptime, self.global_step)
 
     def print_dashboard(self, clear: bool = False) -> None:
         """Print the last logs as plain lines; the `puffer` command has a live one."""
-        if clear and os.isatty(1):
-            print("\033[2J\033[H", end="")
-        for name, value in self.logs.items():
-            print(f"{name:32} {value:,.6g}")
+        self.logbook.print(clear)
 
     def close(self) -> None:
         """Close the environments."""
