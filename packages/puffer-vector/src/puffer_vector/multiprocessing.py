@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
-import pickle
 import selectors
 import time
 import weakref
@@ -16,6 +16,8 @@ import numpy as np
 
 from puffer_core.buffers import Buffers, Field
 from puffer_core.errors import APIUsageError
+from puffer_vector.infos import unpack
+from puffer_vector.line import Board, Fence
 from puffer_vector.parallel import Parallel
 from puffer_vector.processes import (
     Worker,
@@ -27,7 +29,7 @@ from puffer_vector.processes import (
 from puffer_vector.waiting import Waiter
 from puffer_vector.worker import view_shared
 
-STEP = pickle.dumps(("step", None))  # once, instead of in every step
+WATCH = 0.1  # seconds between two looks for workers that died while others answer at once
 
 
 class Multiprocessing(Parallel):
@@ -92,8 +94,11 @@ class Multiprocessing(Parallel):
         super().__init__(*many, *plan, timeout, on_error, max_restarts)
         self._workers: list[Worker] = []
         self._lost: set[int] = set()  # died while idle; replaced with the next command
+        self._asleep = self._context.RawArray(ctypes.c_int64, 1)
         self._selector = selectors.DefaultSelector()
-        self._waiter = Waiter(self._selector.select)
+        self._fence = Fence()
+        self._waiter = Waiter(self._has_answer, self._sleep)
+        self._next_watch = 0.0
         self._finalizer = weakref.finalize(
             self, stop_workers, self._workers, self._selector, os.getpid()
         )
@@ -111,9 +116,10 @@ class Multiprocessing(Parallel):
     def _begin(self, index: int, seeds: list[int], again: bytes | None) -> None:
         envs, payload = self._spans[index], self._payloads[index]
         arguments = (self._shared, payload, self.num_envs, envs.start, seeds, again)
-        worker = start_worker(self._context, arguments, envs)
+        board = Board(self._context, self._asleep)
+        worker = start_worker(self._context, board, arguments, envs)
         self._workers[index : index + 1] = [worker]  # the first time, it is the next one
-        for source in (worker.pipe, worker.process.sentinel):
+        for source in (worker.line.pipe, worker.process.sentinel):
             self._selector.register(source, selectors.EVENT_READ, (index, worker))
         self._mark_busy(index)
 
@@ -125,17 +131,14 @@ class Multiprocessing(Parallel):
         end_worker(self._workers[index])
 
     def _unwatch(self, index: int) -> None:
-        for source in (self._workers[index].pipe, self._workers[index].process.sentinel):
+        for source in (self._workers[index].line.pipe, self._workers[index].process.sentinel):
             self._selector.unregister(source)
 
     def _command(self, index: int, command: str, argument: object) -> None:
         try:
             if index in self._lost:
                 raise BrokenPipeError
-            if command == "step":
-                self._workers[index].pipe.send_bytes(STEP)
-            else:
-                self._workers[index].pipe.send((command, argument))
+            self._workers[index].line.command(None if command == "step" else (command, argument))
         except OSError:
             self._fail(index, how_it_ended(self._workers[index]))
         self._mark_busy(index)
@@ -145,28 +148,47 @@ class Multiprocessing(Parallel):
         if self._timeout is not None:
             slowest = min(self._busy, key=self._since.__getitem__)
             limit = self._since[slowest] + self._timeout
-        wait = None if limit is None else max(0.0, limit - time.monotonic())
-        ready = self._waiter.wait(wait)
-        for key, _ in ready:
-            index, worker = key.data
-            if worker is not self._workers[index]:
-                continue  # replaced a moment ago
-            readable = key.fileobj is worker.pipe
-            if index in self._busy:
-                self._receive(index, readable)
-            elif not readable:  # its sentinel
-                self._lose(index)
-        if limit is not None and slowest in self._busy and time.monotonic() > limit:
+        self._waiter.wait(None if limit is None else max(0.0, limit - time.monotonic()))
+        now = time.monotonic()
+        if now >= self._next_watch:
+            self._watch(0)  # somebody may have died while others kept us awake
+            self._next_watch = now + WATCH
+        for index in [i for i in self._busy if self._workers[i].line.has_answer()]:
+            self._receive(index)
+        if limit is not None and slowest in self._busy and now > limit:
             self._workers[slowest].process.kill()
             self._fail(slowest, f"did not answer within {self._timeout} s")
 
-    def _receive(self, index: int, readable: bool) -> None:
+    def _has_answer(self) -> bool:
+        return any(self._workers[index].line.has_answer() for index in self._busy)
+
+    def _sleep(self, timeout: float | None) -> None:
+        self._asleep[0] = True
+        self._fence()
+        try:
+            if not self._has_answer():
+                self._watch(timeout)
+        finally:
+            self._asleep[0] = False
+
+    def _watch(self, timeout: float | None) -> None:
+        """Wait until a pipe or a sentinel has something to say, and find those that died."""
+        for key, _ in self._selector.select(timeout):
+            index, worker = key.data
+            if worker is not self._workers[index]:
+                continue  # replaced a moment ago
+            if key.fileobj is worker.line.pipe:
+                with contextlib.suppress(OSError, EOFError):  # its sentinel tells more
+                    worker.line.clear()
+            elif not (index in self._busy and worker.line.has_answer()):  # no last words
+                self._lose(index)
+
+    def _receive(self, index: int) -> None:
         worker = self._workers[index]
         try:
-            # The sentinel may be ready while the last words still wait in the pipe.
-            if not readable and not worker.pipe.poll():
-                raise EOFError
-            status, answer = worker.pipe.recv()
+            status, answer = worker.line.answer() or ("infos", [])
+            if status == "infos":
+                answer = unpack(answer)
         except (EOFError, OSError):
             return self._fail(index, how_it_ended(worker))
         except Exception as error:
@@ -174,8 +196,8 @@ class Multiprocessing(Parallel):
         self._take(index, status, answer)
 
     def _lose(self, index: int) -> None:
-        """Take note that a worker died while idle; what it answered before stays valid."""
-        if self._restarts.limit:
+        """Take note of a worker that died; what it answered before it was idle stays valid."""
+        if self._restarts.limit and index not in self._busy:
             self._unwatch(index)
             self._lost.add(index)
         else:

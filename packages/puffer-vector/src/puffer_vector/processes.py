@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, NamedTuple
 
-from puffer_vector.worker import ONE_THREAD, Pipe, run_worker
+from puffer_vector.line import Board, ParentLine
+from puffer_vector.worker import ONE_THREAD, run_worker
 
 GRACE = 3.0  # seconds that a worker gets to finish its step and close its environments
 
@@ -21,23 +22,25 @@ class Worker(NamedTuple):
     """A worker process as the parent sees it."""
 
     process: Any  # the class depends on the start method
-    pipe: Pipe
+    line: ParentLine
     envs: range  # global indices of its environments
 
 
-def start_worker(context: BaseContext, arguments: tuple[Any, ...], envs: range) -> Worker:
-    """Start a process that runs `run_worker(pipe, *arguments)`."""
+def start_worker(
+    context: BaseContext, board: Board, arguments: tuple[Any, ...], envs: range
+) -> Worker:
+    """Start a process that runs `run_worker(pipe, board, *arguments)`."""
     ours, theirs = context.Pipe()
     with _clean_start():
         process = context.Process(  # type: ignore[attr-defined]
             target=run_worker,
-            args=(theirs, *arguments),
+            args=(theirs, board, *arguments),
             name=f"puffer-envs-{envs[0]}-{envs[-1]}",
             daemon=True,
         )
         process.start()
     theirs.close()  # so that the worker's death ends the pipe
-    return Worker(process, ours, envs)
+    return Worker(process, ParentLine(ours, board), envs)
 
 
 def how_it_ended(worker: Worker) -> str:
@@ -65,7 +68,7 @@ def stop_workers(workers: list[Worker], selector: selectors.BaseSelector, owner:
     selector.close()
     for worker in workers:
         with contextlib.suppress(OSError):
-            worker.pipe.send(("close", None))
+            worker.line.command(("close", None))
     deadline = time.monotonic() + GRACE
     for worker in workers:
         end_worker(worker, max(0.0, deadline - time.monotonic()))
@@ -79,7 +82,7 @@ def end_worker(worker: Worker, grace: float = GRACE) -> None:
         if worker.process.is_alive():
             end()
             worker.process.join(1.0)
-    worker.pipe.close()
+    worker.line.pipe.close()
     with contextlib.suppress(ValueError):  # not even SIGKILL ended it
         worker.process.close()
 

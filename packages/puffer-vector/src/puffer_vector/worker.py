@@ -7,13 +7,12 @@ import ctypes
 import fcntl
 import os
 import pickle
-import select
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from multiprocessing import connection, parent_process
+from multiprocessing import parent_process
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,13 +21,11 @@ from numpy.typing import NDArray
 from puffer_core.buffers import Buffers, Field, rows
 from puffer_vector.control import run, run_pickled
 from puffer_vector.group import EnvGroup
-from puffer_vector.infos import Info
+from puffer_vector.infos import Info, pack
+from puffer_vector.line import Board, Pipe, WorkerLine
 from puffer_vector.recipes import Facts, Recipe
-from puffer_vector.waiting import Waiter
 
 Shared: TypeAlias = "Mapping[str, ctypes.Array[ctypes.c_byte]]"
-NO_INFOS = pickle.dumps(("ok", []))  # once, instead of in every step
-Pipe: TypeAlias = "connection.Connection[Any, Any]"
 
 # Many workers share the cores; a pool of threads in each would only fight.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -46,6 +43,7 @@ def view_shared(shared: Shared, fields: Mapping[str, Field]) -> Buffers:
 
 def run_worker(
     pipe: Pipe,
+    board: Board,
     shared: Shared,
     payload: bytes,
     num_envs: int,
@@ -53,14 +51,16 @@ def run_worker(
     seeds: list[int],
     again: bytes | None = None,
 ) -> None:
-    """Build environments and step them until the parent closes the pipe or dies.
+    """Build environments and step them until the parent says so or dies.
 
-    The parent sends `("step", None)`, `("reset", seeds)`, `("call", payload)` or
-    `("close", None)`, and gets `("ok", infos)` for the start, every step and every reset,
-    `("ok", answer)` for a call, or once `("error", (environment index, traceback))`.
+    The parent commands a step without words, `("reset", seeds)`, `("call", payload)` or
+    `("close", None)`. The answer to the start, every step and every reset is `("infos", packed)`,
+    or no words where there are none; to a call `("result", payload)`; and once
+    `("error", (environment index, traceback))`.
 
     Args:
         pipe: This end of the duplex pipe.
+        board: Of this worker.
         shared: Shared memory of the joint buffers.
         payload: The facts and this worker's recipes, pickled by value.
         num_envs: Number of environments of all workers.
@@ -74,6 +74,7 @@ def run_worker(
     threading.Thread(target=_die_with_parent, daemon=True).start()
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
+    line = WorkerLine(pipe, board)
     group = None
     try:
         facts, recipes = _unpack(payload)
@@ -86,27 +87,20 @@ def run_worker(
         for recipe, seed in zip(recipes, seeds, strict=True):
             group.build(recipe, seed)
         infos: list[Any] = [] if again is None else begin_again(group, first_env, again, seeds)
-        _send_infos(pipe, group, infos)
-        poller = select.poll()
-        poller.register(pipe, select.POLLIN)
-        waiter = Waiter(poller.poll)
+        _answer(line, group, infos)
         while True:
-            waiter.wait()
-            command, argument = pipe.recv()
+            words: tuple[str, Any] = line.listen() or ("step", None)
+            command, argument = words
             if command == "close":
                 break
             if command == "call":
-                pipe.send(("ok", run_pickled(group, first_env, argument)))
-                continue
-            infos = group.step() if command == "step" else group.reset(argument)
-            if infos:
-                _send_infos(pipe, group, infos)
+                line.answer(("result", run_pickled(group, first_env, argument)))
             else:
-                pipe.send_bytes(NO_INFOS)
+                _answer(line, group, group.step() if command == "step" else group.reset(argument))
     except BaseException:  # also SystemExit: the parent must hear about it
         env = first_env if group is None else group.current
         with contextlib.suppress(OSError):  # the parent may be gone
-            pipe.send(("error", (env, traceback.format_exc())))
+            line.answer(("error", (env, traceback.format_exc())))
     finally:
         if group is not None:
             group.close()
@@ -120,9 +114,9 @@ def begin_again(group: EnvGroup, first_env: int, again: bytes, seeds: Sequence[i
     return [Info(info, info.env, began=True) for info in infos]
 
 
-def _send_infos(pipe: Pipe, group: EnvGroup, infos: list[Any]) -> None:
+def _answer(line: WorkerLine, group: EnvGroup, infos: list[Any]) -> None:
     try:
-        pipe.send(("ok", infos))
+        line.answer(("infos", pack(infos)) if infos else None)
     except OSError:
         raise
     except Exception:  # not even one exception class is common to all that cannot be pickled
