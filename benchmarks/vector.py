@@ -218,6 +218,8 @@ def ocean_rows(name: str, copies: int) -> Iterator[Row]:
     yield Row("ours Native, 1 thread", IN_C, True, partial(ocean, name, copies, 1))
     yield Row(f"ours Native, {WORKERS} threads", IN_C, False, partial(ocean, name, copies, WORKERS))
     yield Row(f"ours, {WORKERS} workers of {copies // WORKERS:,} copies", IN_C, False, share)
+    blocks = partial(share, batch_size=1)
+    yield Row(f"ours, {WORKERS} workers, a block each", IN_C, False, blocks)
     if copies == min(COPIES):
         yield Row("ours Serial, single copies", HERE, True, partial(singles, backend=Serial))
         workers = partial(singles, **processes)

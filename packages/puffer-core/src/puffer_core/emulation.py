@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
+import numpy as np
 from numpy.typing import NDArray
 
 from puffer_core.emulated import EmulatedEnv
@@ -20,6 +21,8 @@ from puffer_core.wrapped import (
     number,
     reset_arguments,
 )
+
+LOWEST = -FLOAT32_MAX
 
 
 class GymnasiumPufferEnv(EmulatedEnv):
@@ -65,6 +68,11 @@ class GymnasiumPufferEnv(EmulatedEnv):
         self.metadata = dict(self.env.metadata)
         super().__init__(self.env.observation_space, self.env.action_space, 1, buf, strict)
         self._write = self._writers[0]
+        # A plain Box is copied where it arrives: a call would cost more than the copy.
+        plain = self.single_observation_space is self.env.observation_space and not strict
+        self._row = self.observations[0, ...]
+        self._shape = self._row.shape if plain else None
+        self._dtype = self._row.dtype
         self._seed = seed
         self._started = False
         self.done = True
@@ -141,14 +149,24 @@ class GymnasiumPufferEnv(EmulatedEnv):
             what = "the episode is over, " if self._started else ""
             raise APIUsageError(f"step: {what}call reset() first.")
         result: Any = self.env.step(action)
-        if not (isinstance(result, tuple) and len(result) == 5):
+        try:
+            if type(result) is not tuple and not isinstance(result, tuple):
+                raise ValueError
+            observation, reward, terminated, truncated, info = result
+        except ValueError:
             raise APIUsageError(
                 "step: expected (observation, reward, terminated, truncated, info), got "
                 f"{describe(result)}. {OLD_API}"
-            )
-        observation, reward, terminated, truncated, info = result
-        self._write(observation)
-        if not (type(reward) is float and -FLOAT32_MAX <= reward <= FLOAT32_MAX):
+            ) from None
+        if (
+            type(observation) is np.ndarray
+            and observation.dtype is self._dtype
+            and observation.shape == self._shape
+        ):
+            self._row[...] = observation
+        else:
+            self._write(observation)
+        if not (type(reward) is float and LOWEST <= reward <= FLOAT32_MAX):
             reward = number(reward)
         if terminated is not True and terminated is not False:
             terminated = flag(terminated, "terminated")

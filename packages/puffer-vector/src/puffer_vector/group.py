@@ -144,13 +144,14 @@ class EnvGroup:
         infos: list[dict[str, Any]] = []
         rewards: list[float] = []
         envs: Any = self.envs
+        first_env = self._first_env
         observations, finals = self._buffers["observations"], self._buffers["final_observations"]
         terminals, truncations = self._buffers["terminals"], self._buffers["truncations"]
         terminals.fill(False)
         truncations.fill(False)
         actions = envs[0].decode_actions(self._buffers["actions"])
         for i, (env, action) in enumerate(zip(envs, actions, strict=True)):
-            self.current = self._first_env + i
+            self.current = first_env + i
             reward, terminal, truncation, info = env.advance(action)
             rewards.append(reward)
             if info:
