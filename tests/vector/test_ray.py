@@ -207,6 +207,29 @@ def test_set_params():
     vecenv.close()
 
 
+def test_the_state_of_serial_goes_on_in_ray_and_back():
+    pytest.importorskip("puffer_ocean")
+    chosen = np.random.default_rng(0).integers(0, 2, (40, 8))
+
+    def played(vecenv, steps):
+        return [array.tobytes() for actions in steps for array in vecenv.step(actions)[:4]]
+
+    kwargs = {"env_kwargs": {"name": "cartpole"}, "num_envs": 4}
+    serial = make(ocean, backend="Serial", seed=1, **kwargs)
+    serial.reset()
+    played(serial, chosen[:20])
+    state = serial.get_state()
+    expected = played(serial, chosen[20:])
+    vecenv = make(ocean, backend="Ray", seed=2, num_workers=2, num_cpus=0.5, **kwargs)
+    vecenv.set_state(state)
+    vecenv.recv()
+    assert played(vecenv, chosen[20:]) == expected
+    serial.set_state(vecenv.get_state())
+    serial.recv()
+    assert played(serial, chosen) == played(vecenv, chosen)
+    vecenv.close()
+
+
 def test_local_modules_reach_the_actors(tmp_path, monkeypatch):
     (tmp_path / "my_rewards.py").write_text("def reward():\n    return 7.0\n")
     (tmp_path / "my_envs").mkdir()
