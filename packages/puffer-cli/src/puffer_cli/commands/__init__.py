@@ -11,6 +11,7 @@ NAMES = (
     "eval",
     "play",
     "match",
+    "export",
     "sweep",
     "constellation",
     "envs",
