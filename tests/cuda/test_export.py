@@ -1,7 +1,7 @@
 """Exported policies act as the policy does: the reference is Torch on the same observations."""
 
 import subprocess
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import gymnasium
 import numpy as np
@@ -260,14 +260,20 @@ class Played(torch.nn.Module):
         raise NotImplementedError
 
 
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["c", "onnx"])
-def test_an_exported_policy_scores_as_the_policy(kind, tmp_path):
+def test_an_exported_policy_scores_as_the_policy(kind, tmp_path, stack):
     creator = env_creator("cartpole")
     with closing(make(creator, env_kwargs={"num_envs": 256})) as vecenv:
         policy = make_policy(PolicyConfig(hidden_size=32), vecenv)
         config = TrainConfig(
-            total_timesteps=1_000_000,
+            total_timesteps=2_000_000,
             threads=1,
             horizon=128,
             learning_rate=0.03,
@@ -281,7 +287,8 @@ def test_an_exported_policy_scores_as_the_policy(kind, tmp_path):
             trainer.train()
         recording = record(policy, vecenv)
         if kind == "c":
-            exported = c.CPolicy(c.source(policy, vecenv, recording, "test"), vecenv)
+            text = c.source(policy, vecenv, recording, "test")
+            exported = stack.enter_context(c.CPolicy(text, vecenv))
         else:
             pytest.importorskip("onnxruntime")
             from puffer_cuda.export import onnx
@@ -296,4 +303,4 @@ def test_an_exported_policy_scores_as_the_policy(kind, tmp_path):
     mine, theirs = scores
     error = np.hypot(*(score.std(ddof=1) / len(score) ** 0.5 for score in scores))
     assert mine.mean() > 40  # a random policy keeps the pole up for 22 steps
-    assert abs(mine.mean() - theirs.mean()) < 2 * error
+    assert abs(mine.mean() - theirs.mean()) <= 2 * error

@@ -20,6 +20,8 @@ NAMES = (
     "build",
     "config",
     "autotune",
+    "profile",
+    "bench",
     "plan",
     "run",
     "import",
