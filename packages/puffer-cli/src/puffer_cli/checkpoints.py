@@ -37,6 +37,11 @@ def find_checkpoint(run_dir: str, env_name: str, which: str, expected: str) -> P
             f"{expected}, or the folder of a run or checkpoint; there is no folder {which!r}."
         )
     steps = sorted(path.glob(f"checkpoints/[0-9]*/{checkpoint.MANIFEST}"))
+    if not steps and not (path / checkpoint.MANIFEST).is_file():
+        raise APIUsageError(
+            f"{which!r} is no folder of a run, which has config.json and checkpoints, nor that of "
+            f"a checkpoint, which has {checkpoint.MANIFEST}."
+        )
     return steps[-1].parent if steps else path
 
 
