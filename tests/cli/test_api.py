@@ -11,7 +11,7 @@ from pufferlib import pufferl
 def test_the_configuration_is_a_plain_dictionary_to_change(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["script.py", "--train.seed", "7", "--own-flag"])
     args = pufferl.load_config("puffer_squared")
-    sections = {"train", "policy", "vec", "eval", "selfplay", "env", "rnn", "run_dir"}
+    sections = {"train", "policy", "vec", "eval", "selfplay", "log", "env", "rnn", "run_dir"}
     assert sections == set(args)
     assert type(args) is type(args["train"]) is dict
     assert args["train"]["seed"] == pufferl.load_config("default")["train"]["seed"]

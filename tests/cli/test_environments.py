@@ -29,8 +29,8 @@ def test_unknown_names(name, nearest):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(environments.PACKAGES, "CartPole", ("no_such_module", "no-such-package"))
-    with pytest.raises(APIUsageError, match="pip install no-such-package"):
+    monkeypatch.setitem(environments.PACKAGES, "CartPole", ("no_such_module", "no-such-extra"))
+    with pytest.raises(APIUsageError, match=r"pip install 'puffer-cli\[no-such-extra\]'"):
         find("gymnasium/CartPole-v1")
 
 

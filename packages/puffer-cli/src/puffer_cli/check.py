@@ -29,7 +29,7 @@ def creator(environment: Environment, values: Mapping[str, Any]) -> Callable[...
         APIUsageError: Another key, or one that the environment does not take.
     """
     raw = own_keys("check", values)
-    if isinstance(environment, GymnasiumEnvironment):
+    if type(environment) is GymnasiumEnvironment:
         import gymnasium
 
         arguments = environment.arguments(raw, {})

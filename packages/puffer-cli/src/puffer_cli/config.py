@@ -18,6 +18,7 @@ from puffer_cli.nearest import did_you_mean
 from puffer_core.errors import APIUsageError
 from puffer_cuda.config import (
     EvalConfig,
+    LogConfig,
     PolicyConfig,
     Section,
     SelfplayConfig,
@@ -31,6 +32,7 @@ SECTIONS: dict[str, type[Section]] = {
     "vec": VecConfig,
     "eval": EvalConfig,
     "selfplay": SelfplayConfig,
+    "log": LogConfig,
 }
 DEFAULT = "default"
 RUN_DIR = "runs"
@@ -67,6 +69,7 @@ class Config(Section):
     vec: VecConfig
     eval: EvalConfig
     selfplay: SelfplayConfig
+    log: LogConfig
     env: dict[str, Any] = Field(default_factory=dict)
     origins: dict[str, str] = Field(default_factory=dict, exclude=True)
 

@@ -1,7 +1,7 @@
 """Environments by name.
 
-`breakout` or `puffer_breakout` in C, `gymnasium/ID` from Gymnasium, those that other packages
-register in the entry point group `puffer.envs`, and `./folder` of one's own.
+`breakout` or `puffer_breakout` in C, `gymnasium/ID` from Gymnasium, those of families.py, those
+that other packages register in the entry point group `puffer.envs`, and `./folder` of one's own.
 
 Importing this module is cheap; the libraries are loaded when an environment is looked at.
 """
@@ -14,12 +14,15 @@ import functools
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from puffer_cli.nearest import did_you_mean
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
+    import gymnasium
+
     from puffer_core import PufferEnv
     from puffer_ocean.arguments import Argument
 
@@ -27,12 +30,17 @@ CONFIG = Path(__file__).parent / "config"
 GYMNASIUM = "gymnasium/"
 DEFAULT_COPIES = 1024  # of a C environment: enough rows to keep the policy busy
 
-# Packages that register ids with Gymnasium when they are imported: prefix -> import, distribution.
+ALE, MINIGRID, PETTINGZOO = "ale/", "minigrid/", "pettingzoo/"
+FAMILIES = (GYMNASIUM, ALE, MINIGRID, PETTINGZOO)
+
+# Packages that register ids with Gymnasium when they are imported: prefix -> import, our extra.
 PACKAGES = {
-    "ALE/": ("ale_py", "ale-py"),
+    "ALE/": ("ale_py", "atari"),
     "BabyAI-": ("minigrid", "minigrid"),
     "MiniGrid-": ("minigrid", "minigrid"),
 }
+# Parts of Gymnasium that have our extra, and settings, by the module of their classes.
+PARTS = {"box2d": "box2d", "classic_control": "", "mujoco": "mujoco"}
 
 
 class Environment(Protocol):
@@ -77,6 +85,16 @@ def find(name: str) -> Environment:
 
     if name.startswith(GYMNASIUM):
         return GymnasiumEnvironment(name.removeprefix(GYMNASIUM))
+    if name.startswith(FAMILIES):
+        from puffer_cli import families
+
+        family, _, own = name.partition("/")
+        kinds: dict[str, Callable[[str], Environment]] = {
+            "ale": families.AleEnvironment,
+            "minigrid": families.MinigridEnvironment,
+            "pettingzoo": families.PettingZooEnvironment,
+        }
+        return kinds[family](own)
     return PythonEnvironment(name) if is_python(name) else OceanEnvironment(name)
 
 
@@ -182,7 +200,7 @@ class GymnasiumEnvironment:
     def __init__(self, env_id: str) -> None:
         import gymnasium
 
-        _import_package(env_id)
+        _import_registering(env_id)
         if env_id not in gymnasium.registry:
             hint = did_you_mean(env_id, list(gymnasium.registry))
             raise APIUsageError(f"Gymnasium has no environment {env_id!r}; {hint}")
@@ -191,9 +209,9 @@ class GymnasiumEnvironment:
 
     @property
     def ini_files(self) -> list[Path]:
-        """Settings for all of Gymnasium, then those of this id if there are any."""
-        own = CONFIG / "gymnasium" / f"{self.env_id}.ini"
-        return [CONFIG / "gymnasium.ini", *([own] if own.exists() else [])]
+        """Settings for all of Gymnasium, then for the part of it that this is from."""
+        part = part_of(self.env_id)
+        return [CONFIG / "gymnasium.ini", *([CONFIG / f"{part}.ini"] if part else [])]
 
     def arguments(self, raw: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:
         """Values as Python literals, or texts."""
@@ -221,31 +239,59 @@ def make_gymnasium(
     Raises:
         APIUsageError: its package is missing, or it does not take these arguments.
     """
-    import gymnasium
-
     from puffer_core import GymnasiumPufferEnv
 
-    _import_package(env_id)
+    return GymnasiumPufferEnv(create_gymnasium(env_id, arguments), buf=buf, seed=seed)
+
+
+def create_gymnasium(env_id: str, arguments: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    """`gymnasium.make`, with what is missing in words.
+
+    Raises:
+        APIUsageError: its package is missing, or it does not take these arguments.
+    """
+    import gymnasium
+
+    _import_registering(env_id)
     try:
         # The passive checker repeats at every step what the emulation checks on each copy.
-        env = gymnasium.make(env_id, **{"disable_env_checker": True, **arguments})
+        return gymnasium.make(env_id, **{"disable_env_checker": True, **arguments})
+    except gymnasium.error.DependencyNotInstalled as error:
+        extra = PARTS.get(part_of(env_id), "")
+        hint = f": `pip install 'puffer-cli[{extra}]'`" if extra else ""
+        raise APIUsageError(f"{env_id} lacks a package{hint} ({error}).") from error
     except Exception as error:  # the arguments are the user's, and a constructor may raise anything
         raise APIUsageError(
-            f"gymnasium.make({env_id!r}, **{arguments}): {type(error).__name__}: {error}"
+            f"gymnasium.make({env_id!r}, **{dict(arguments)}): {type(error).__name__}: {error}"
         ) from error
-    return GymnasiumPufferEnv(env, buf=buf, seed=seed)
 
 
-def _import_package(env_id: str) -> None:
-    for prefix, (module, distribution) in PACKAGES.items():
+def part_of(env_id: str) -> str:
+    """Which of PARTS a Gymnasium environment is from; empty for others."""
+    import gymnasium
+
+    entry = str(gymnasium.spec(env_id).entry_point)
+    return next((part for part in PARTS if entry.startswith(f"gymnasium.envs.{part}")), "")
+
+
+def _import_registering(env_id: str) -> None:
+    for prefix, (module, extra) in PACKAGES.items():
         if env_id.startswith(prefix):
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise APIUsageError(
-                    f"{env_id} needs the package {distribution}: `pip install {distribution}` "
-                    f"({error})."
-                ) from error
+            import_package(module, extra, env_id)
+
+
+def import_package(module: str, extra: str, name: str) -> ModuleType:
+    """Import what an environment needs.
+
+    Raises:
+        APIUsageError: it is missing; names the extra.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise APIUsageError(
+            f"{name} needs a package: `pip install 'puffer-cli[{extra}]'` ({error})."
+        ) from error
 
 
 def typed(value: Any, kind: type) -> Any:

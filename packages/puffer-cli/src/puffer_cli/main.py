@@ -14,6 +14,7 @@ from puffer_cli.commands import NAMES
 from puffer_cli.parser import Parser
 
 EXIT_FAILURE, EXIT_USAGE = 1, 2
+COMPLETE = "complete"  # of shells' scripts, not for people: `puffer complete -- WORDS`
 EXIT_SIGNAL = 128  # plus the number of the signal, as shells count
 
 
@@ -68,6 +69,11 @@ def _main(arguments: Sequence[str]) -> int:
     if not arguments:
         parser.print_help()
         return EXIT_USAGE
+    if arguments[0] == COMPLETE:
+        from puffer_cli.completion import candidates
+
+        print("\n".join(candidates(parser, list(arguments[2:]))))
+        return 0
     rest, values = split(arguments)
     options, unknown = parser.parse_known_args(rest)  # prints help, and ends the program
     from puffer_core.errors import APIUsageError  # brings gymnasium, which help need not wait for

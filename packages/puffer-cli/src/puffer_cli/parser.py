@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 ENV_HELP = (
-    "an environment: NAME or puffer_NAME (`puffer envs` lists them), gymnasium/ID, or ./FOLDER"
+    "an environment: NAME or puffer_NAME (`puffer envs` lists them), gymnasium/ID, ale/NAME, "
+    "minigrid/ID, pettingzoo/FAMILY.NAME, or ./FOLDER"
 )
 RUN_DIR_HELP = "folder of run folders (default: runs)"
 

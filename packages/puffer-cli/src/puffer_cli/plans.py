@@ -165,6 +165,8 @@ def validate(plan: Plan) -> Config:
     reasons = []
     missing = _settings(config).keys() - plan.config.keys()
     reasons += [f"config: {key} is missing; a plan holds every setting." for key in sorted(missing)]
+    if config.log.external != plan.external_logging:
+        reasons.append(f"config: log.external = {config.log.external}, a plan's is none.")
     if plan.training_seed != config.train.seed:
         reasons.append(
             f"training_seed: {plan.training_seed} is not train.seed = {config.train.seed}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from puffer_cli.checkpoints import run_folder
 from puffer_cli.config import Config
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import Evaluation, goal
+from puffer_cli.external import Copies, NoCopies, check, open_copies
 from puffer_cli.run import NoRun, Run
 from puffer_cli.vectorize import make_vecenv, plan_vec
 from puffer_cuda import backend
@@ -66,6 +67,7 @@ def train(
         APIUsageError: impossible sizes or settings; nothing is written then.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
     """
+    check(config.log)
     agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
     # Before torch: what is impossible fails now.
     for line in plan(config.train, agents, processes()).lines():
@@ -81,7 +83,8 @@ def train(
     from puffer_cuda.policy import make_policy
 
     world = connect()
-    try:
+    with ExitStack() as stack:
+        stack.callback(disconnect)
         dashboard.status(f"creating {config.train.env}")
         with closing(vecenv or make_vecenv(config)) as vecenv:
             if policy is None:
@@ -92,15 +95,19 @@ def train(
             run = _open_run(trainer, config, resume, dashboard)
             evaluation = Evaluation(config, dashboard)
             with closing(run), closing(evaluation):
-                seconds = _loop(trainer, config, run, evaluation, dashboard)
+                copies: Copies | NoCopies = NoCopies()
+                if world.rank == 0:
+                    step = trainer.global_step
+                    copies = open_copies(config, run.folder, step, dashboard.print)
+                    stack.enter_context(closing(copies))
+                seconds = _loop(trainer, config, run, copies, evaluation, dashboard)
         stats: dict[str, Any] = {}
         if config.eval.episodes and world.rank == 0:
             with closing(evaluation):
                 stats = evaluation(trainer.policy, trainer.device)
+            copies.log(_evaluated(stats), trainer.global_step)
             if config.eval.interval:
                 _judge(trainer, run, stats, dashboard)
-    finally:
-        disconnect()
     return {
         "env": config.train.env,
         "run": str(run.folder),
@@ -143,6 +150,7 @@ def _loop(
     trainer: Trainer,
     config: Config,
     run: Run | NoRun,
+    copies: Copies | NoCopies,
     evaluation: Evaluation,
     dashboard: Dashboard,
 ) -> float:
@@ -171,10 +179,11 @@ def _loop(
                         trainer.opponents.add(trainer.global_step)
                 if config.eval.episodes and due(config.eval.interval):
                     stats = evaluation(trainer.policy, trainer.device)
-                    logs.update({f"evaluation/{name}": value for name, value in stats.items()})
+                    logs.update(_evaluated(stats))
                     with _tolerated(dashboard):
                         _judge(trainer, run, stats, dashboard)
                 dashboard.update(logs)
+                copies.log(logs, trainer.global_step)
                 with _tolerated(dashboard):
                     run.log(logs)
                 if due(c.checkpoint_interval):
@@ -190,6 +199,10 @@ def _loop(
             number = next(n[0] for n in trainer.world.gather(list(requests)) if n)
             raise Stopped(number, saved)
     return seconds
+
+
+def _evaluated(stats: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"evaluation/{name}": value for name, value in stats.items()}
 
 
 def _save(trainer: Trainer, run: Run | NoRun) -> Path:

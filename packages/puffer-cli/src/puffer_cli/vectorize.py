@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli.config import Config
-from puffer_cli.environments import GYMNASIUM, find
+from puffer_cli.environments import ALE, FAMILIES, find
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def video_config(config: Config, seed: int) -> Config:
     changed.vec.num_envs, changed.vec.backend = 1, "auto"
     if find(config.train.env).native:
         changed.env["num_envs"] = 1
-    if config.train.env.startswith(GYMNASIUM):
+    if config.train.env.startswith(FAMILIES):
         changed.env["render_mode"] = "rgb_array"
     return changed
 
@@ -145,4 +145,6 @@ def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
         workers = max(changed.vec.num_workers, 1)
         changed.vec.num_envs = -(-instances // workers) * workers
     changed.vec.batch_size, changed.vec.zero_copy = 0, True
+    if config.train.env.startswith(ALE):
+        changed.env["life_loss"] = False  # whole games
     return changed

@@ -137,6 +137,18 @@ class SelfplayConfig(Section):
     snapshot_interval: Count = Field(50, description="epochs between new opponents")
 
 
+class LogConfig(Section):
+    """[log]: copies of a run's log for other programs; the run folder's own is always written."""
+
+    external: Literal["none", "tensorboard", "wandb", "neptune"] = Field(
+        "none", description="tensorboard: files in the run folder; wandb, neptune: services"
+    )
+    acknowledge: bool = Field(
+        False, description="I know that wandb and neptune get metrics and settings of the run"
+    )
+    project: str = Field("puffer", description="of the service; neptune: WORKSPACE/PROJECT")
+
+
 class PolicyConfig(Section):
     """[policy]: encoder, network, decoder; see policy.py."""
 

@@ -27,4 +27,5 @@ NAMES = (
     "import",
     "inspect",
     "doctor",
+    "completion",
 )
