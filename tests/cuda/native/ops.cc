@@ -136,6 +136,11 @@ void op_relu_backward(int64_t n, const float *y, float *dy) {
     relu_backward({}, n, y, dy);
 }
 
+void op_add_column_sums(int64_t rows, int64_t n, int64_t chunks, const float *x, float *partial,
+                        float *sums) {
+    add_column_sums({}, rows, n, chunks, x, partial, sums);
+}
+
 void op_column_sums(int64_t rows, int64_t n, int64_t chunks, const float *x, float *sums) {
     column_sums({}, rows, n, chunks, x, sums);
 }
@@ -158,11 +163,28 @@ void op_mingru_backward(int64_t segments, int64_t time, int64_t n, float *gates,
                     carry);
 }
 
+void op_mingru_scan(int64_t segments, int64_t time, int64_t n, int64_t pieces, float *gates,
+                    const float *x, const uint8_t *starts, int64_t stride, const float *initial,
+                    float *states, float *y, float *ends, float *decays) {
+    mingru_scan({}, segments, time, n, pieces, gates, x, starts, stride, initial, states, y, ends,
+                decays);
+}
+
+void op_mingru_scan_backward(int64_t segments, int64_t time, int64_t n, int64_t pieces,
+                             float *gates, const float *x, const uint8_t *starts, int64_t stride,
+                             const float *initial, const float *states, const float *dy, float *dx,
+                             float *ends, float *decays) {
+    mingru_scan_backward({}, segments, time, n, pieces, gates, x, starts, stride, initial, states,
+                         dy, dx, ends, decays);
+}
+
 void op_sample(int64_t rows, int heads, const int *sizes, int dims, const float *decoded,
                const uint8_t *allowed, const float *log_std, uint64_t seed, uint64_t step,
                int64_t first, int64_t stride, void *actions, float *log_probs, float *values) {
-    sample({}, rows, heads_of(heads, sizes, dims), decoded, allowed, log_std, seed, step, first,
-           stride, actions, log_probs, values);
+    uint64_t *now = shared<uint64_t>();
+    *now = step;
+    sample({}, rows, heads_of(heads, sizes, dims), decoded, allowed, log_std, seed, now, first,
+           stride, stride + 1, actions, log_probs, values);
 }
 
 void op_advantages(int64_t segments, int64_t time, const float *rewards, const uint8_t *terminals,
@@ -173,10 +195,10 @@ void op_advantages(int64_t segments, int64_t time, const float *rewards, const u
                {gamma, gae_lambda, rho, c}, out);
 }
 
-void op_advantage_statistics(int64_t segments, int64_t time, const int64_t *chosen,
+void op_advantage_statistics(int64_t segments, int64_t time, int64_t chunks, const int64_t *chosen,
                              const float *advantage, const uint8_t *masks, double *partial,
                              float *statistics) {
-    advantage_statistics({}, segments, time, chosen, advantage, masks, partial, statistics);
+    advantage_statistics({}, segments, time, chunks, chosen, advantage, masks, partial, statistics);
 }
 
 void op_ppo_loss(int64_t rows, int64_t time, const int64_t *chosen, const float *weights, int heads,
@@ -185,9 +207,11 @@ void op_ppo_loss(int64_t rows, int64_t time, const int64_t *chosen, const float 
                  const uint8_t *masks, const uint8_t *allowed, const float *statistics,
                  const float *settings, float *decoded, float *d_log_std, float *ratios,
                  float *terms) {
+    float *ent_coef = shared<float>();
+    *ent_coef = settings[3];
     ppo_loss({}, rows, time, chosen, weights, heads_of(heads, sizes, dims), log_std,
              {actions, log_probs, values, advantage, masks, allowed}, statistics,
-             {settings[0], settings[1], settings[2], settings[3]}, decoded, d_log_std, ratios,
+             {settings[0], settings[1], settings[2], ent_coef}, decoded, d_log_std, ratios,
              terms);
 }
 
@@ -195,25 +219,30 @@ void op_sum_terms(int64_t rows, int64_t chunks, const float *terms, double *sums
     sum_terms({}, rows, chunks, terms, sums);
 }
 
-void op_sum_of_squares(int64_t n, const float *x, double *partial, double *result) {
-    sum_of_squares({}, n, x, partial, result);
+void op_total_terms(int64_t chunks, const double *sums, double *totals) {
+    total_terms({}, chunks, sums, totals);
+}
+
+void op_sums_of_squares(int64_t n, int64_t chunks, const float *x, double *lanes) {
+    sums_of_squares({}, n, chunks, x, lanes);
 }
 
 void op_adamw(int64_t n, const float *step, const float *settings, const float *gradients,
               float *mean, float *square, float *weights) {
     StepSize *size = shared<StepSize>();
-    *size = {step[0], step[1], step[2], step[3]};
+    *size = {step[0], step[1], step[2], step[3], step[4] != 0};
     adamw({}, n, size, {settings[0], settings[1], settings[2], settings[3], settings[4]}, gradients,
           mean, square, weights);
 }
 
-void op_muon(int64_t rows, int64_t columns, float rate, float gradient_scale, float momentum_factor,
-             float decay, const float *gradients, float *momentum, float *weights, float *x,
-             float *y, float *gram, float *square, double *partial) {
+void op_muon(int64_t rows, int64_t columns, int64_t count, int64_t stride, float rate,
+             float gradient_scale, float momentum_factor, float decay, int skip,
+             const float *gradients, float *momentum, float *weights, float *x, float *y,
+             float *gram, float *square, double *norms) {
     StepSize *size = shared<StepSize>();
-    *size = {rate, gradient_scale, 1, 1};
-    muon({}, gemm(), rows, columns, size, {momentum_factor, 0, 0, decay, 1}, gradients, momentum,
-         weights, {x, y, gram, square, partial, shared<double>()});
+    *size = {rate, gradient_scale, 1, 1, skip};
+    muon({}, gemm(), {rows, columns, count, stride}, size, {momentum_factor, 0, 0, decay, 1},
+         gradients, momentum, weights, {x, y, gram, square, norms});
 }
 
 void op_shuffle(int64_t n, uint64_t seed, uint64_t index, int64_t *out) {
@@ -223,6 +252,21 @@ void op_shuffle(int64_t n, uint64_t seed, uint64_t index, int64_t *out) {
 void op_priorities(int64_t segments, int64_t time, const float *advantage, const uint8_t *masks,
                    double alpha, double *probabilities, double *cumulative) {
     priorities(segments, time, advantage, masks, alpha, probabilities, cumulative);
+}
+
+void op_priorities_on(int64_t segments, int64_t time, const float *advantage, const uint8_t *masks,
+                      double alpha, double *probabilities, double *cumulative, double *lanes) {
+    priorities_on({}, segments, time, advantage, masks, alpha, probabilities, cumulative, lanes);
+}
+
+void op_draw_segments_on(int64_t segments, int64_t count, uint64_t seed, uint64_t index,
+                         double beta, const double *probabilities, const double *cumulative,
+                         double *lanes, int64_t *chosen, float *weights) {
+    uint64_t *number = shared<uint64_t>();
+    double *exponent = shared<double>();
+    *number = index, *exponent = beta;
+    draw_segments_on({}, segments, count, seed, number, exponent, probabilities, cumulative, lanes,
+                     chosen, weights);
 }
 
 void op_draw_segments(int64_t segments, int64_t count, uint64_t seed, uint64_t index, double beta,

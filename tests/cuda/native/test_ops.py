@@ -154,6 +154,10 @@ def dense(call):
                 ends = [rows * k // chunks for k in range(chunks + 1)]
                 parts = [double(gradient[a:b]).sum(0) for a, b in itertools.pairwise(ends)]
                 checks.append((sums, double(before) + np.stack(parts), 2 * rows))
+                whole = call.array(before[0])
+                call.ops.add_column_sums(rows, n, chunks, gradient, call.empty(chunks, n), whole)
+                expected = double(before[0]) + double(gradient).sum(0)
+                checks.append((whole, expected, 2 * rows))
     return checks
 
 
@@ -184,6 +188,37 @@ def mingru_forward(call):
         )
         checks += [(gates, np.concatenate((h, z, p), -1), 6)]
         checks += [(got_states, states, 24), (got_y, y, 24)]
+    return checks
+
+
+def mingru_scan(call):
+    """In pieces of time: the same as the reference, and as one piece to the last bits."""
+    checks = []
+    for segments, time, n, pieces in ((1, 1, 1, 1), (2, 3, 5, 5), (3, 17, 33, 4), (5, 64, 16, 8)):
+        gates, x = call.normal(segments, time, 3 * n, scale=2), call.normal(segments, time, n)
+        starts, initial = call.flags(segments, time), call.normal(segments, n + 2)
+        dy = call.normal(segments, time, n)
+        h, z, p, states, y = reference_mingru(gates, x, starts, initial[:, :n])
+        one = call.array(gates)
+        one_states, one_y = call.empty(segments, time, n), call.empty(segments, time, n)
+        call.ops.mingru_forward(segments, time, n, one, x, starts, n + 2, initial, one_states, one_y)
+        one_dx, carry = call.empty(segments, time, n), call.empty(segments, n)
+        call.ops.mingru_backward(
+            segments, time, n, one, x, starts, n + 2, initial, one_states, dy, one_dx, carry
+        )
+        got_states, got_y = call.empty(segments, time, n), call.empty(segments, time, n)
+        scratch = [call.empty(segments, pieces, n) for _ in range(2)]
+        call.ops.mingru_scan(
+            segments, time, n, pieces, gates, x, starts, n + 2, initial, got_states, got_y, *scratch
+        )
+        checks += [(gates.copy(), np.concatenate((h, z, p), -1), 6)]
+        checks += [(got_states, states, 24), (got_y, y, 24)]
+        dx = call.empty(segments, time, n)
+        call.ops.mingru_scan_backward(
+            segments, time, n, pieces, gates, x, starts, n + 2, initial, got_states, dy, dx,
+            *scratch,
+        )  # fmt: skip
+        checks += [(gates, one, 40), (dx, one_dx, 0)]
     return checks
 
 
@@ -276,15 +311,18 @@ def advantage_statistics(call):
         masks = call.flags(segments, time, p=0.7)
         chosen = call.array(call.random.integers(0, segments, count))
         advantage[masks == 0] = 1e30  # must not matter
-        partial, got = call.empty(512, dtype=np.float64), call.empty(3)
-        call.ops.advantage_statistics(count, time, chosen, advantage, masks, partial, got)
         values = double(advantage[chosen])[masks[chosen] == 1]
         n = max(len(values), 1)
         mean = values.sum() / n
         deviation = np.sqrt(((values - mean) ** 2).sum() / max(n - 1, 1))
         inverse = 1 / (deviation + 1e-8)
-        checks.append((got[[0, 2]], np.array([mean, 1 / n]), 4))
-        checks.append((got[1] / inverse, 1.0, 4))
+        for chunks in (1, 3):
+            partial, got = call.empty(512 * chunks, dtype=np.float64), call.empty(3)
+            call.ops.advantage_statistics(
+                count, time, chunks, chosen, advantage, masks, partial, got
+            )
+            checks.append((got[[0, 2]], np.array([mean, 1 / n]), 4))
+            checks.append((got[1] / inverse, 1.0, 4))
     return checks
 
 
@@ -451,6 +489,9 @@ def ppo_loss(call):
             call.ops.sum_terms(rows, 2, got_terms, sums)
             checks += [(got_ratio, ratio, 60), (got_terms, terms, 60)]
             checks.append((sums.sum(0), terms.sum(0), 120))
+            totals = call.empty(6, dtype=np.float64)
+            call.ops.total_terms(2, sums, totals)
+            checks.append((totals, sums.sum(0), 1e-6))
             checks.append((decoded, gradient, 60))
             checks.append((double(got_d_log_std).sum(0), d_log_std, 120))
     return checks
@@ -459,13 +500,15 @@ def ppo_loss(call):
 # --- optimizers ---
 
 
-def sum_of_squares(call):
+def sums_of_squares(call):
     checks = []
     for n in (1, 255, 256, 257, 4099):
-        x, partial = call.normal(n), call.empty(256, dtype=np.float64)
-        result = call.empty(1, dtype=np.float64)
-        call.ops.sum_of_squares(n, x, partial, result)
-        checks.append((result, (double(x) ** 2).sum(), 1e-6))
+        for chunks in (1, 3):
+            x, lanes = call.normal(n), call.empty(chunks, 256, dtype=np.float64)
+            call.ops.sums_of_squares(n, chunks, x, lanes)
+            ends = [n * k // chunks for k in range(chunks + 1)]
+            expected = [(double(x[a:b]) ** 2).sum() for a, b in itertools.pairwise(ends)]
+            checks.append((lanes[:, 0], np.array(expected), 1e-6))
     return checks
 
 
@@ -481,8 +524,12 @@ def adamw(call):
         v = beta2 * double(square) + (1 - beta2) * g**2
         update = (m / (1 - beta1**step)) / (np.sqrt(v / (1 - beta2**step)) + eps)
         expected = double(weights) * (1 - rate * share * decay) - rate * share * update
-        sizes = np.array([rate, scale, 1 - beta1**step, 1 - beta2**step], np.float32)
+        sizes = np.array([rate, scale, 1 - beta1**step, 1 - beta2**step, 0], np.float32)
         settings = np.array([beta1, beta2, eps, decay, share], np.float32)
+        skip = np.append(sizes[:4], np.float32(1))
+        kept = [call.array(array) for array in (mean, square, weights)]
+        call.ops.adamw(n, skip, settings, gradient * np.float32(np.nan), *kept)
+        checks += [(a, b.copy(), 0) for a, b in zip(kept, (mean, square, weights), strict=True)]
         call.ops.adamw(n, sizes, settings, gradient, mean, square, weights)
         checks += [(mean, m, 4), (square, v, 4), (weights, expected, 4)]
     return checks
@@ -497,28 +544,37 @@ COEFFICIENTS = (
 def muon(call):
     checks = []
     for rows, columns in ((1, 1), (1, 7), (5, 3), (3, 5), (33, 31), (16, 48), (48, 16)):
-        rate, scale, mu, decay = 0.02, 0.7, 0.9, 0.3
-        gradient, momentum = call.normal(rows, columns), call.normal(rows, columns)
-        weights, n, side = call.normal(rows, columns), rows * columns, min(rows, columns)
-        m = mu * double(momentum) + scale * double(gradient)
-        u = scale * double(gradient) + mu * m
-        x = u / np.linalg.norm(u)
-        for a, b, c in COEFFICIENTS:
-            gram = x @ x.T
-            x = a * x + (b * gram + c * gram @ gram) @ x
-        expected = (1 - rate * decay) * double(weights) - rate * max(1, rows / columns) ** 0.5 * x
-        scratch = [call.empty(n), call.empty(n), call.empty(side**2), call.empty(side**2)]
-        call.ops.muon(
-            rows, columns, rate, scale, mu, decay, gradient, momentum, weights, *scratch,
-            call.empty(256, dtype=np.float64),
-        )  # fmt: skip
-        checks += [(momentum, m, 4), (weights, expected, 200)]
+        for count, gap in ((1, 0), (3, 2)):  # a batch lies in one array, with gaps
+            rate, scale, mu, decay = 0.02, 0.7, 0.9, 0.3
+            n, side, stride = rows * columns, min(rows, columns), rows * columns + gap
+            gradient, momentum, weights = (call.normal(count, stride) for _ in range(3))
+            m, expected = double(momentum).copy(), double(weights).copy()
+            for k in range(count):
+                g = scale * double(gradient[k, :n])
+                m[k, :n] = mu * m[k, :n] + g
+                x = (g + mu * m[k, :n]).reshape(rows, columns)
+                x = x / np.linalg.norm(x)
+                for a, b, c in COEFFICIENTS:
+                    gram = x @ x.T
+                    x = a * x + (b * gram + c * gram @ gram) @ x
+                step = rate * max(1, rows / columns) ** 0.5 * x.reshape(-1)
+                expected[k, :n] = (1 - rate * decay) * expected[k, :n] - step
+            scratch = [call.empty(count * size) for size in (n, n, side**2, side**2)]
+            norms = call.empty(count, 256, dtype=np.float64)
+            shape, numbers = (rows, columns, count, stride), (rate, scale, mu, decay)
+            kept = [call.array(momentum), call.array(weights)]
+            unused = call.array(gradient * np.float32(np.nan))
+            call.ops.muon(*shape, *numbers, 0, gradient, momentum, weights, *scratch, norms)
+            checks += [(momentum, m, 4), (weights, expected, 200)]
+            before = [array.copy() for array in kept]
+            call.ops.muon(*shape, *numbers, 1, unused, *kept, *scratch, norms)  # skipped
+            checks += [(a, b, 0) for a, b in zip(kept, before, strict=True)]
     zero = call.zeros(3, 4)  # a gradient of nothing moves nothing, and gives no NaN
     momentum, weights = call.zeros(3, 4), call.normal(3, 4)
     before = weights.copy()
     scratch = [call.empty(12), call.empty(12), call.empty(9), call.empty(9)]
     call.ops.muon(
-        3, 4, 0.1, 1.0, 0.9, 0.0, zero, momentum, weights, *scratch,
+        3, 4, 1, 12, 0.1, 1.0, 0.9, 0.0, 0, zero, momentum, weights, *scratch,
         call.empty(256, dtype=np.float64),
     )  # fmt: skip
     return [*checks, (weights, before, 0)]
@@ -540,12 +596,37 @@ def priorities(call):
         floored = scores + 1e-3 * scores.mean() + np.finfo(np.float32).tiny
         expected = floored / floored.sum()
         checks += [(got, expected, 1e-6), (cumulative, np.cumsum(expected), 1e-6)]
+        got, cumulative = (call.empty(segments, dtype=np.float64) for _ in range(2))
+        call.ops.priorities_on(
+            segments, time, advantage, masks, Double(alpha), got, cumulative,
+            call.empty(256, dtype=np.float64),
+        )  # fmt: skip
+        checks += [(got, expected, 1e-6), (cumulative, np.cumsum(expected), 1e-6)]
+    return checks
+
+
+def draws(call):
+    """As kernels and as functions of the host: the same segments, and the same weights."""
+    checks = []
+    for segments, count in ((1, 3), (7, 300), (400, 65)):
+        p = call.random.random(segments) + 0.01
+        p = call.array(p / p.sum())
+        cumulative = call.array(np.cumsum(p))
+        expected = np.empty(count, np.int64), np.empty(count, np.float32)
+        call.ops.draw_segments(segments, count, 3, 9, Double(0.6), p, cumulative, *expected)
+        chosen, weights = call.empty(count, dtype=np.int64), call.empty(count)
+        lanes = call.empty(256, dtype=np.float64)
+        call.ops.draw_segments_on(
+            segments, count, 3, 9, Double(0.6), p, cumulative, lanes, chosen, weights
+        )
+        checks += [(chosen, expected[0], 0), (weights, expected[1], 2)]
     return checks
 
 
 CASES = [
     *(exp, log, sigmoids, encode, gemm, dense, mingru_forward, mingru_step, mingru_backward),
-    *(advantages, advantage_statistics, sample, ppo_loss, sum_of_squares, adamw, muon, priorities),
+    *(mingru_scan, advantages, advantage_statistics, sample, ppo_loss, sums_of_squares, adamw),
+    *(muon, priorities, draws),
 ]
 
 

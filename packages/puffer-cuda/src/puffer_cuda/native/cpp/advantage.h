@@ -9,6 +9,7 @@
 
 #include "gpu.h"
 #include "maths.h"
+#include "reduce.h"
 
 namespace puffer {
 
@@ -43,45 +44,32 @@ inline void advantages(Stream stream, int64_t segments, int64_t time, Estimated 
 }
 
 // What the loss needs of a minibatch: {mean, 1 / (deviation + 1e-8), 1 / samples} of the advantages
-// of unmasked samples of the chosen segments. `partial` has room for 2 x 256 numbers.
+// of unmasked samples of the chosen segments, summed in `chunks` parts. `partial` has room for 2 x
+// LANES numbers a chunk.
 inline void advantage_statistics(Stream stream, int64_t chosen_segments, int64_t time,
-                                 const int64_t *chosen, const float *advantages,
+                                 int64_t chunks, const int64_t *chosen, const float *advantages,
                                  const uint8_t *masks, double *partial, float *statistics) {
-    enum { LANES = 256 };
-    for_blocks(stream, 1, LANES, [=] PUFFER_KERNEL(Block block, int64_t) {
-        const int64_t rows = chosen_segments * time;
-        double *count = partial, *sum = partial + LANES;
-        block.each(LANES, [&](int64_t lane) {
-            count[lane] = sum[lane] = 0;
-            for (int64_t i = lane; i < rows; i += LANES) {
-                const int64_t from = chosen[i / time] * time + i % time;
-                count[lane] += masks[from];
-                sum[lane] += masks[from] ? (double)advantages[from] : 0.0;
-            }
-        });
-        block.sync();
-        block.each(1, [&](int64_t) {
-            double samples = 0, total = 0;
-            for (int lane = 0; lane < LANES; lane++) samples += count[lane], total += sum[lane];
-            statistics[0] = (float)(total / (samples > 1 ? samples : 1));
-            statistics[2] = (float)(1.0 / (samples > 1 ? samples : 1));
-        });
-        block.sync();
-        block.each(LANES, [&](int64_t lane) {
-            sum[lane] = 0;
-            for (int64_t i = lane; i < rows; i += LANES) {
-                const int64_t from = chosen[i / time] * time + i % time;
-                const double centred = (double)advantages[from] - (double)statistics[0];
-                sum[lane] += masks[from] ? centred * centred : 0.0;
-            }
-        });
-        block.sync();
-        block.each(1, [&](int64_t) {
-            double samples = 0, total = 0;
-            for (int lane = 0; lane < LANES; lane++) samples += count[lane], total += sum[lane];
-            const double variance = total / (samples > 2 ? samples - 1 : 1);
-            statistics[1] = (float)(1.0 / (sqrt(variance) + 1e-8));
-        });
+    const int64_t rows = chosen_segments * time;
+    double *counts = partial, *sums = partial + chunks * LANES;
+    const auto place = [=] PUFFER_KERNEL(int64_t i) { return chosen[i / time] * time + i % time; };
+    chunk_sums(stream, rows, chunks, counts,
+               [=] PUFFER_KERNEL(int64_t i) { return (double)masks[place(i)]; });
+    chunk_sums(stream, rows, chunks, sums, [=] PUFFER_KERNEL(int64_t i) {
+        return masks[place(i)] ? (double)advantages[place(i)] : 0.0;
+    });
+    for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) {
+        const double samples = total_of(chunks, counts), total = total_of(chunks, sums);
+        statistics[0] = (float)(total / (samples > 1 ? samples : 1));
+        statistics[2] = (float)(1.0 / (samples > 1 ? samples : 1));
+    });
+    chunk_sums(stream, rows, chunks, sums, [=] PUFFER_KERNEL(int64_t i) {
+        const double centred = (double)advantages[place(i)] - (double)statistics[0];
+        return masks[place(i)] ? centred * centred : 0.0;
+    });
+    for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) {
+        const double samples = total_of(chunks, counts), total = total_of(chunks, sums);
+        const double variance = total / (samples > 2 ? samples - 1 : 1);
+        statistics[1] = (float)(1.0 / (sqrt(variance) + 1e-8));
     });
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu.h"
+#include "device.h"
 
 namespace puffer {
 
@@ -61,6 +61,8 @@ struct Named {
 // was given are set by `allocate`. Scratch need not be zeroed: nobody reads it before it is
 // written.
 //
+// The memory may be the GPU's. Arenas of the same plan at two places are copied whole.
+//
 // PUFFER_CHECK makes a checking build: every piece is an allocation of its own, so that a sanitizer
 // sees a step beyond it, and scratch is filled with NaN.
 class Arena {
@@ -68,11 +70,11 @@ class Arena {
     enum { ALIGNMENT = 64 };
     enum Content { ZEROS, SCRATCH };
 
-    explicit Arena(Content content) : content(content) {}
+    explicit Arena(Content content, Place place = HOST) : content(content), place(place) {}
     Arena(const Arena &) = delete;
     Arena &operator=(const Arena &) = delete;
     ~Arena() {
-        for (void *const block : blocks) std::free(block);
+        for (const Piece &block : blocks) release(place, block.memory);
     }
 
     template <class T>
@@ -115,6 +117,14 @@ class Arena {
         for (const auto &entry : names) all.push_back(entry.first);
     }
 
+#if defined(PUFFER_GPU)
+    // Copy everything from an arena of the same plan at another place.
+    void copy_from(Stream stream, const Arena &other) {
+        for (size_t i = 0; i < blocks.size(); i++)
+            copy_bytes(stream, blocks[i].memory, other.blocks[i].memory, blocks[i].bytes);
+    }
+#endif
+
    private:
     struct Plan {
         void **pointer;
@@ -130,21 +140,26 @@ class Arena {
     }
 
     char *block(int64_t bytes) {
-        void *memory = nullptr;
-        if (posix_memalign(&memory, ALIGNMENT, (size_t)bytes)) throw std::bad_alloc();
-        blocks.push_back(memory);
+        void *const memory = puffer::allocate(place, bytes);
+        blocks.push_back({memory, bytes});
 #ifdef PUFFER_CHECK
-        std::memset(memory, content == SCRATCH ? 0xff : 0, (size_t)bytes);
+        fill_bytes(place, memory, content == SCRATCH ? 0xff : 0, bytes);
 #else
-        std::memset(memory, 0, (size_t)bytes);
+        fill_bytes(place, memory, 0, bytes);
 #endif
         return (char *)memory;
     }
 
+    struct Piece {
+        void *memory;
+        int64_t bytes;
+    };
+
     const Content content;
+    const Place place;
     std::vector<Plan> plans;
     std::vector<std::pair<Named, void **>> names;
-    std::vector<void *> blocks;
+    std::vector<Piece> blocks;
 };
 
 }  // namespace puffer

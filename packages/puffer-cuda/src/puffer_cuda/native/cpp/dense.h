@@ -34,4 +34,14 @@ inline void column_sums(Stream stream, int64_t rows, int64_t n, int64_t chunks, 
     });
 }
 
+// sums[j] += the sum of x[row, j] over all rows, in `chunks` parts whose sums, `partial` (chunks,
+// n), are added in order.
+inline void add_column_sums(Stream stream, int64_t rows, int64_t n, int64_t chunks, const float *x,
+                            float *partial, float *sums) {
+    if (chunks == 1) return column_sums(stream, rows, n, 1, x, sums);
+    for_each(stream, chunks * n, [=] PUFFER_KERNEL(int64_t i) { partial[i] = 0; });
+    column_sums(stream, rows, n, chunks, x, partial);
+    column_sums(stream, chunks, n, 1, partial, sums);
+}
+
 }  // namespace puffer

@@ -91,12 +91,13 @@ PUFFER_FN float gaussian(uint32_t a, uint32_t b, bool second) {
 }
 
 // Draw an action for each row. Row i belongs to agent first + i; random numbers are a function of
-// (seed, step, agent). decoded: (rows, outputs + 1). actions: int32 (rows, heads) or float (rows,
+// (seed, *step, agent). decoded: (rows, outputs + 1). actions: int32 (rows, heads) or float (rows,
 // dims). allowed: (rows, outputs) or null. log_probs of row i go to i * stride, values to i *
-// (stride + 1).
+// value_stride.
 inline void sample(Stream stream, int64_t rows, Heads heads, const float *decoded,
-                   const uint8_t *allowed, const float *log_std, uint64_t seed, uint64_t step,
-                   int64_t first, int64_t stride, void *actions, float *log_probs, float *values) {
+                   const uint8_t *allowed, const float *log_std, uint64_t seed, const uint64_t *step,
+                   int64_t first, int64_t stride, int64_t value_stride, void *actions,
+                   float *log_probs, float *values) {
     const int32_t outputs = heads.outputs();
     for_each(stream, rows, [=] PUFFER_KERNEL(int64_t i) {
         const float *row = decoded + i * (outputs + 1);
@@ -106,7 +107,7 @@ inline void sample(Stream stream, int64_t rows, Heads heads, const float *decode
         Four words = {};
         for (int32_t k = 0; k < heads.count; k++) {
             if (k % 4 == 0)
-                words = random_words(seed, SAMPLE_ACTIONS, step,
+                words = random_words(seed, SAMPLE_ACTIONS, *step,
                                      (uint64_t)(first + i) * blocks + (uint64_t)k / 4);
             const Head head = {row, may, heads.sizes[k]};
             const LogSum sum = log_sum_exp(head);
@@ -118,7 +119,7 @@ inline void sample(Stream stream, int64_t rows, Heads heads, const float *decode
         }
         for (int32_t k = 0; k < heads.dims; k++) {
             if (k % 4 == 0)
-                words = random_words(seed, SAMPLE_ACTIONS, step,
+                words = random_words(seed, SAMPLE_ACTIONS, *step,
                                      (uint64_t)(first + i) * blocks + (uint64_t)k / 4);
             const float noise = gaussian(words.x[k % 4 & 2], words.x[(k % 4 & 2) + 1], k & 1);
             const float deviation = clamp(log_std[k], LOG_STD_LOW, LOG_STD_HIGH);
@@ -128,7 +129,7 @@ inline void sample(Stream stream, int64_t rows, Heads heads, const float *decode
             log_prob += -0.5f * scaled * scaled - deviation - HALF_LOG_2_PI;
         }
         log_probs[i * stride] = log_prob;
-        values[i * (stride + 1)] = decoded[i * (outputs + 1) + outputs];
+        values[i * value_stride] = decoded[i * (outputs + 1) + outputs];
     });
 }
 

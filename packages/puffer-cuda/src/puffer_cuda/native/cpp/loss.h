@@ -10,7 +10,8 @@
 namespace puffer {
 
 struct LossSettings {
-    float clip_coef, vf_coef, vf_clip_coef, ent_coef;
+    float clip_coef, vf_coef, vf_clip_coef;
+    const float *ent_coef;  // in memory, so that a recorded graph reads new values
 };
 
 // Figures that are summed over rows, each already divided by the number of samples.
@@ -63,7 +64,7 @@ inline void ppo_loss(Stream stream, int64_t rows, int64_t time, const int64_t *c
         term[APPROX_KL] = share * (ratio - 1.0f - log_ratio);
         term[CLIP_FRACTION] = fabsf(ratio - 1.0f) > s.clip_coef ? share : 0.0f;
         judge_backward(heads, row, allowed, log_std, action, moves ? share * plain : 0.0f,
-                       -s.ent_coef * share, d_log_std + i * heads.dims);
+                       -*s.ent_coef * share, d_log_std + i * heads.dims);
         row[outputs] = s.vf_coef * share * d_value;
     });
 }
@@ -75,6 +76,15 @@ inline void sum_terms(Stream stream, int64_t rows, int64_t chunks, const float *
         double *sum = sums + chunk * FIGURES;
         for (int64_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; row++)
             block.each(FIGURES, [&](int64_t j) { sum[j] += (double)terms[row * FIGURES + j]; });
+    });
+}
+
+// totals[j] = the sum of sums[chunk, j], in order.
+inline void total_terms(Stream stream, int64_t chunks, const double *sums, double *totals) {
+    for_each(stream, FIGURES, [=] PUFFER_KERNEL(int64_t j) {
+        double total = 0;
+        for (int64_t chunk = 0; chunk < chunks; chunk++) total += sums[chunk * FIGURES + j];
+        totals[j] = total;
     });
 }
 

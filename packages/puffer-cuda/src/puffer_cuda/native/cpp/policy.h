@@ -2,6 +2,7 @@
 // then actor and critic. Its parameters have Torch's names and shapes.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -128,8 +129,11 @@ inline void policy_step(Stream stream, const Gemm &gemm, const Layout &p, const 
     add_bias(stream, rows, p.width(), weights + p.decoder_bias, s.decoded);
 }
 
-// Scratch of learning from segments: what the forward pass keeps, and gradients.
+// Scratch of learning from segments: what the forward pass keeps, and gradients. `pieces` of time
+// and `chunks` of rows run side by side; a thread of the CPU has one of each.
 struct LearnScratch {
+    int64_t pieces = 1, chunks = 1;
+    float *ends, *decays, *partial;
     float *observations, *hidden, *gates, *states;  // hidden: layers + 1 of (rows, hidden)
     float *decoded, *d_log_std, *terms, *d_hidden, *d_other, *carry, *initial;
     uint8_t *starts;
@@ -148,6 +152,9 @@ struct LearnScratch {
         arena.add(&carry, segments * p.hidden);
         arena.add(&initial, recurrent * segments * p.hidden);
         arena.add(&starts, rows);
+        arena.add(&ends, pieces > 1 ? segments * pieces * p.hidden : 0);
+        arena.add(&decays, pieces > 1 ? segments * pieces * p.hidden : 0);
+        arena.add(&partial, chunks > 1 ? chunks * std::max(p.hidden, p.width()) : 0);
     }
 };
 
@@ -166,8 +173,14 @@ inline void policy_forward(Stream stream, const Gemm &gemm, const Layout &p, con
         } else {
             float *gates = s.gates + (int64_t)i * rows * 3 * n;
             gemm.nt(rows, 3 * n, n, x, weights + p.layer[i], gates);
-            mingru_forward(stream, segments, time, n, gates, x, s.starts, p.layers * n,
-                           s.initial + (int64_t)i * n, s.states + (int64_t)i * rows * n, y);
+            const float *initial = s.initial + (int64_t)i * n;
+            float *states = s.states + (int64_t)i * rows * n;
+            if (s.pieces == 1)
+                mingru_forward(stream, segments, time, n, gates, x, s.starts, p.layers * n, initial,
+                               states, y);
+            else
+                mingru_scan(stream, segments, time, n, s.pieces, gates, x, s.starts, p.layers * n,
+                            initial, states, y, s.ends, s.decays);
         }
         x = y;
     }
@@ -182,9 +195,9 @@ inline void policy_backward(Stream stream, const Gemm &gemm, const Layout &p, co
     const float *x = s.hidden + p.layers * rows * n;
     float *dy = s.d_hidden, *dx = s.d_other;
     gemm.tn(width, n, rows, s.decoded, x, gradients + p.decoder, 1);
-    column_sums(stream, rows, width, 1, s.decoded, gradients + p.decoder_bias);
+    add_column_sums(stream, rows, width, s.chunks, s.decoded, s.partial, gradients + p.decoder_bias);
     if (p.heads.dims)
-        column_sums(stream, rows, p.heads.dims, 1, s.d_log_std, gradients + p.log_std);
+        add_column_sums(stream, rows, p.heads.dims, s.chunks, s.d_log_std, s.partial, gradients + p.log_std);
     gemm.nn(rows, n, width, s.decoded, weights + p.decoder, dy);
     for (int64_t i = p.layers - 1; i >= 0; i--) {
         const float *w = weights + p.layer[(size_t)i];
@@ -193,12 +206,17 @@ inline void policy_backward(Stream stream, const Gemm &gemm, const Layout &p, co
         if (p.network == MLP) {
             relu_backward(stream, rows * n, y, dy);
             gemm.tn(n, n, rows, dy, x, gradients + p.layer[(size_t)i], 1);
-            column_sums(stream, rows, n, 1, dy, gradients + p.layer_bias[(size_t)i]);
+            add_column_sums(stream, rows, n, s.chunks, dy, s.partial, gradients + p.layer_bias[(size_t)i]);
             gemm.nn(rows, n, n, dy, w, dx);
         } else {
             float *gates = s.gates + i * rows * 3 * n;
-            mingru_backward(stream, segments, time, n, gates, x, s.starts, p.layers * n,
-                            s.initial + i * n, s.states + i * rows * n, dy, dx, s.carry);
+            const float *initial = s.initial + i * n, *states = s.states + i * rows * n;
+            if (s.pieces == 1)
+                mingru_backward(stream, segments, time, n, gates, x, s.starts, p.layers * n,
+                                initial, states, dy, dx, s.carry);
+            else
+                mingru_scan_backward(stream, segments, time, n, s.pieces, gates, x, s.starts,
+                                     p.layers * n, initial, states, dy, dx, s.ends, s.decays);
             gemm.tn(3 * n, n, rows, gates, x, gradients + p.layer[(size_t)i], 1);
             gemm.nn(rows, n, 3 * n, gates, w, dx, 1);
         }
@@ -207,7 +225,7 @@ inline void policy_backward(Stream stream, const Gemm &gemm, const Layout &p, co
     }
     relu_backward(stream, rows * n, x, dy);
     gemm.tn(n, p.obs, rows, dy, s.observations, gradients + p.encoder, 1);
-    column_sums(stream, rows, n, 1, dy, gradients + p.encoder_bias);
+    add_column_sums(stream, rows, n, s.chunks, dy, s.partial, gradients + p.encoder_bias);
 }
 
 }  // namespace puffer

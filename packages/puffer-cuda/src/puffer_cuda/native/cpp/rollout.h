@@ -168,8 +168,9 @@ class Collector {
         for (int64_t t = 0; t < c.horizon; t++) {
             policy_step({}, gemm, p, weights, rows, c.obs_dtype, env.observations(first),
                         rollout.begins + first, state, state, s);
+            const uint64_t now = step + (uint64_t)t;
             sample({}, rows, p.heads, s.decoded, env.action_masks(first), weights + p.log_std,
-                   c.seed, step + (uint64_t)t, first, c.horizon, env.actions(first),
+                   c.seed, &now, first, c.horizon, c.horizon + 1, env.actions(first),
                    rollout.log_probs + first * c.horizon + t,
                    rollout.values + first * (c.horizon + 1) + t);
             record(first, rows, t);

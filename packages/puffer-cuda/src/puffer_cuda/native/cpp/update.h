@@ -122,12 +122,11 @@ class Learner {
             arena.add(&m.y, largest);
             arena.add(&m.gram, side * side);
             arena.add(&m.square, side * side);
-            arena.add(&m.partial, 256);
-            arena.add(&m.norm, 1);
+            arena.add(&m.norms, LANES);
         }
         arena.add(&lane_gradients, lanes * p.total);
         arena.add(&lane_sums, lanes * FIGURES);
-        arena.add(&partial, 512);
+        arena.add(&partial, 2 * LANES);
         arena.add(&statistics, 3);
         arena.add(&order, n);
         arena.add(&probabilities, n);
@@ -154,16 +153,15 @@ class Learner {
     void learn_chosen(Pool &pool, const puffer_native_epoch &epoch,
                       puffer_native_counters &counters, puffer_native_figures &figures) {
         double start = seconds_now();
-        advantage_statistics({}, c.minibatch_segments, c.horizon, chosen, advantage, r.masks,
+        advantage_statistics({}, c.minibatch_segments, c.horizon, 1, chosen, advantage, r.masks,
                              partial, statistics);
         pool.run(lanes, [&](int lane, int thread) { learn_lane(lane, thread, epoch); });
         const int64_t pieces = (p.total + PIECE - 1) / PIECE;
         pool.run((int)pieces, [&](int piece, int) { sum_lanes(piece * (int64_t)PIECE); });
         double sums[FIGURES] = {};
         for (int64_t i = 0; i < lanes * FIGURES; i++) sums[i % FIGURES] += lane_sums[i];
-        double norm;
-        sum_of_squares({}, p.total, gradients, partial, &norm);
-        norm = std::sqrt(norm);
+        sums_of_squares({}, p.total, 1, gradients, partial);
+        const double norm = std::sqrt(partial[0]);
         figures.learn_seconds += seconds_now() - start;
         const double loss =
             sums[POLICY_LOSS] + c.vf_coef * sums[VALUE_LOSS] - epoch.ent_coef * sums[ENTROPY];
@@ -192,8 +190,9 @@ class Learner {
         double *sums = lane_sums + lane * FIGURES;
         std::fill(gradient, gradient + p.total, 0.0f);
         std::fill(sums, sums + FIGURES, 0.0);
+        const float ent_coef = (float)epoch.ent_coef;
         const LossSettings settings = {(float)c.clip_coef, (float)c.vf_coef, (float)c.vf_clip_coef,
-                                       (float)epoch.ent_coef};
+                                       &ent_coef};
         const Stored stored = {r.actions, r.log_probs, r.values,
                                advantage, r.masks,     r.action_masks};
         for (int slice = slices * lane / lanes; slice < slices * (lane + 1) / lanes; slice++) {
@@ -236,7 +235,7 @@ class Learner {
         const double beta1 = muon_rule ? 0.9 : c.beta1;  // of AdamW, not Muon's momentum
         const StepSize size = {
             (float)epoch.learning_rate, (float)std::min(1.0, c.max_grad_norm / (norm + 1e-6)),
-            (float)(1 - std::pow(beta1, steps)), (float)(1 - std::pow(c.beta2, steps))};
+            (float)(1 - std::pow(beta1, steps)), (float)(1 - std::pow(c.beta2, steps)), 0};
         const OptimizerSettings matrices = {(float)c.beta1, (float)c.beta2, (float)c.eps,
                                             (float)c.weight_decay, 1.0f};
         const OptimizerSettings arrays = {(float)beta1, (float)c.beta2, (float)c.eps,
@@ -246,7 +245,7 @@ class Learner {
             const Item &item = by_size[(size_t)index];
             const Parameter &q = item.parameter;
             if (item.matrix)
-                muon({}, gemm, q.rows, q.columns, &size, matrices, gradients + q.offset,
+                muon({}, gemm, {q.rows, q.columns}, &size, matrices, gradients + q.offset,
                      momentum + q.offset, weights + q.offset, muon_scratch[(size_t)thread]);
             else
                 adamw({}, q.count(), &size, arrays, gradients + q.offset, momentum + q.offset,
