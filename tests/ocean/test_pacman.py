@@ -239,26 +239,30 @@ def nearest_way(s, ghost, target):
     return min(ways, key=lambda at: (at[0] - target[0]) ** 2 + (at[1] - target[1]) ** 2)
 
 
-@pytest.mark.parametrize("direction", [LEFT, RIGHT])
+@pytest.mark.parametrize("direction", range(4))
 @pytest.mark.parametrize("ghost", range(4))
-@pytest.mark.parametrize("at", [(3, 4, LEFT), (3, 4, DOWN), (11, 12, RIGHT), (11, 12, UP)])
-def test_where_ghosts_go_when_they_chase(ghost, direction, at):
-    env, s = make(scatter=0)
-    put(env, s, 15, 8, direction)
-    s.ghosts[0] = cell(5, 3)  # in the pen, but the third one looks at it
-    send(s, ghost, *at)
-    here, ahead = (15, 8 + (1 if direction == RIGHT else -1)), 1 if direction == RIGHT else -1
-    first = place(s.ghosts[0])
-    near = (at[0] - here[0]) ** 2 + (at[1] - here[1]) ** 2 <= 64
-    target = [
-        here,
-        (15, here[1] + 4 * ahead),
-        (2 * 15 - first[0], 2 * (here[1] + 2 * ahead) - first[1]),
-        (16, 0) if near else here,
-    ][ghost]
-    expected = nearest_way(s, ghost, target)
-    step(env, direction)
-    assert place(s.ghosts[ghost]) == expected
+@pytest.mark.parametrize("first", [(11, 7), (13, 4), (9, 4), (11, 2)])
+def test_where_ghosts_go_when_they_chase(ghost, direction, first):
+    """From several forks, Pac-Man having gone one cell from the crossing (11, 4)."""
+    down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][direction]
+    row, column = 11 + down, 4 + right
+    for fork in [(3, 4, LEFT), (3, 4, UP), (11, 12, RIGHT), (9, 4, UP), (9, 12, DOWN)]:
+        env, s = make(scatter=0)
+        put(env, s, 11, 4, direction)
+        s.ghosts[0] = cell(*first)  # in the pen, but the third one looks at it
+        send(s, ghost, *fork)
+        where = fork[:2] if ghost == 0 else first
+        near = (fork[0] - row) ** 2 + (fork[1] - column) ** 2 <= 64
+        target = [
+            (row, column),
+            (row + 4 * down, column + 4 * right),
+            (2 * (row + 2 * down) - where[0], 2 * (column + 2 * right) - where[1]),
+            (16, 0) if near else (row, column),
+        ][ghost]
+        expected = nearest_way(s, ghost, target)
+        step(env, direction)
+        caught = expected == (row, column)
+        assert place(s.ghosts[ghost]) == ((7, 8) if caught else expected), fork
 
 
 @pytest.mark.parametrize(
