@@ -3,7 +3,8 @@
  * `size` x `size` cells with walls all round; of those inside a share `walls` is wall, and what is
  * then cut off. The agent walks one cell up, down, left or right; a box in its way goes one cell on
  * if that one is free, else nothing moves. Every episode has a new level that can be solved: it
- * begins with each box on a target and is played backwards by pulling boxes, up to `pulls` times.
+ * begins with each box on a target and is played backwards by pulling boxes, up to `pulls` times;
+ * one that leaves no box on a target is preferred.
  * Observation: three planes of (2 `view` + 1) x (2 `view` + 1) bytes 0 or 1 with the agent in the
  * middle: walls (and all beyond them), boxes, targets. Actions: up, down, left, right. Reward:
  * `reward_box` for a box that comes onto a target, the same less for one that leaves it, 1 when all
@@ -27,7 +28,7 @@ static const puffer_arg ARGS[] = {
     PUFFER_INT("size", 7, 6, MAX_SIZE, "side of the warehouse with its outer walls, in cells"),
     PUFFER_INT("boxes", 2, 1, MAX_BOXES, "boxes and targets"),
     PUFFER_FLOAT("walls", 0.15, 0, 0.4, "share of the inner cells that are walls"),
-    PUFFER_INT("pulls", 16, 1, 200, "pulls that make a level, at most"),
+    PUFFER_INT("pulls", 20, 1, 200, "pulls that make a level, at most"),
     PUFFER_INT("view", 4, 1, MAX_VIEW, "how many cells far the agent sees in each direction"),
     PUFFER_INT("max_steps", 80, 1, 1e9, "truncate an episode of so many steps"),
     PUFFER_FLOAT("reward_box", 0.3, 0, 1, "reward for a box that comes onto a target"),
@@ -119,25 +120,26 @@ PUFFER_FN bool build(puffer_env *env, State *s, float walls, Region *region) {
     return true;
 }
 
-/* Pull boxes from their targets; `region` is what the agent reaches. */
+/* Pull the boxes from their targets, in turn, a way each; `region` is what the agent reaches. */
 PUFFER_FN void play_backwards(puffer_env *env, State *s, int32_t *boxes, Region *region) {
-    const int32_t count = (int32_t)env->args[BOXES];
+    const int32_t count = (int32_t)env->args[BOXES], longest = (int32_t)env->args[SIZE] - 3;
     int32_t pulls = (int32_t)env->args[PULLS];
-    for (int32_t tries = 4 * pulls; tries && pulls; tries--) {
-        const int32_t box = puffer_randint(&env->rng, count);
+    for (int32_t tries = 0; tries < 8 * count && pulls; tries++) {
+        int32_t *box = &boxes[tries % count];
         const int32_t way = MOVES[puffer_randint(&env->rng, 4)];
-        const int32_t from = boxes[box], to = from + way;
-        if (!region->has[to] || !is_free(s, to + way)) continue;
-        s->planes[BOX][from] = 0;
-        s->planes[BOX][to] = 1;
-        boxes[box] = to;
-        explore(s, to + way, region);
-        pulls--;
+        int32_t cells = 1 + puffer_randint(&env->rng, longest);
+        if (!region->has[*box + way]) continue;
+        for (; cells && pulls && is_free(s, *box + 2 * way); cells--, pulls--) {
+            s->planes[BOX][*box] = 0;
+            *box += way;
+            s->planes[BOX][*box] = 1;
+            explore(s, *box + way, region);
+        }
     }
 }
 
-/* False where the level came to nothing. */
-PUFFER_FN bool make_level(puffer_env *env, State *s, float walls) {
+/* False where the level came to nothing, or more boxes than `home` are on targets. */
+PUFFER_FN bool make_level(puffer_env *env, State *s, float walls, int32_t home) {
     const int32_t count = (int32_t)env->args[BOXES];
     int32_t boxes[MAX_BOXES];
     Region region;
@@ -154,12 +156,15 @@ PUFFER_FN bool make_level(puffer_env *env, State *s, float walls) {
     s->agent = region.cells[puffer_randint(&env->rng, region.count)];
     s->there = 0;
     for (int32_t k = 0; k < count; k++) s->there += s->planes[TARGET][boxes[k]];
-    return s->there < count;
+    return s->there <= home;
 }
 
 PUFFER_FN void reset(puffer_env *env, State *s) {
+    const int32_t most = (int32_t)env->args[BOXES] - 1;
     float walls = (float)env->args[WALLS];
-    while (!make_level(env, s, walls)) walls *= 0.9f; /* in the open a few tries are enough */
+    /* none at home if it can be; in the open a few tries are enough */
+    for (int32_t tries = 0; !make_level(env, s, walls, tries < 8 ? 0 : most); tries++)
+        walls *= 0.9f;
     observe(env, s);
 }
 
