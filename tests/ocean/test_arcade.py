@@ -222,7 +222,30 @@ def test_a_full_board_without_pairs_is_the_end():
     assert (reward, ended) == (4, True)
     assert info["highest_tile"][0] == 64
     assert info["score"][0] == 4
-    assert info["perf"][0] == pytest.approx(4 / 20000)
+    assert info["perf"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("score", "perf"), [(996, 0), (20**0.5 * 1000, 0.5), (19_996, 1), (100_000, 1)]
+)
+def test_perf_grows_with_each_doubling(score, perf):
+    """The last move makes 4 points."""
+    env, s = make("g2048")
+    put(env, s, [[1, 1, 5, 6], [3, 4, 3, 4], [4, 3, 4, 3], [3, 4, 3, 4]])
+    s.score = round(score)
+    _, ended, info = step(env, LEFT)
+    assert ended
+    assert info["perf"][0] == pytest.approx(perf, abs=1e-3)
+
+
+def test_long_games_of_2048_are_cut():
+    env, s = make("g2048", max_steps=2)
+    s.score = 2000
+    step(env, UP)
+    *_, truncations, infos = env.step(np.array([DOWN], np.int32))
+    assert truncations[0]
+    assert infos[0]["score"][0] >= 2000
+    assert infos[0]["perf"][0] == pytest.approx(np.log(infos[0]["score"][0] / 1000) / np.log(20))
 
 
 def test_new_tiles_are_mostly_twos():

@@ -59,7 +59,7 @@ def step(env, action, times=1):
 def test_free_fall_and_drag():
     env, drone = make()
     drone.motors(0, 0, 0, 0)
-    step(env, OFF, 20)
+    step(env, 9 * OFF, 20)  # beyond the bound
     assert drone.vz == pytest.approx(-G * 0.4, rel=1e-5)
     assert drone.z == pytest.approx(4 - G * STEP**2 * 20 * 21 / 2, rel=1e-5)
     env, drone = make(drag=0.5)
@@ -252,6 +252,7 @@ def race(**arguments):
         ((-0.1, 0, 4.8), 10, False),
         ((-0.3, 0, 4), 10, False),  # not yet there
         ((0.1, 0, 4), -10, False),  # from behind
+        ((0.1, 0, 4), 10, False),  # beyond it already
     ],
 )
 def test_flying_through_a_gate(start, speed, passes):

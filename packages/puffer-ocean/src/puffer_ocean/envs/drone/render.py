@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from puffer_ocean.canvas import AMBER, BACKGROUND, LIGHT, MUTED, PANEL, TEAL, Canvas, Colour
+
+# a place, what draws there, and what with
+Shape: TypeAlias = "tuple[NDArray[np.float64], Callable[..., None], tuple[Any, ...]]"
 
 WIDTH, HEIGHT = 800, 560  # pixels
 SIDE = 12  # metres
@@ -39,7 +43,7 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
         _line(canvas, (line, -SIDE, 0), (line, SIDE, 0), 0.05, PANEL)
         _line(canvas, (-SIDE, line, 0), (SIDE, line, 0), 0.05, PANEL)
     drones = state[6 * MAX_GATES :].reshape(-1, 10).astype(float)
-    shapes = [(each[:3], _drone, (each, arguments["task"])) for each in drones]
+    shapes: list[Shape] = [(each[:3], _drone, (each, arguments["task"])) for each in drones]
     if arguments["task"] == "race":
         gates = state[: 6 * arguments["num_gates"]].reshape(-1, 6).astype(float)
         shapes += [(each[:3], _gate, (each, arguments["gate_radius"])) for each in gates]

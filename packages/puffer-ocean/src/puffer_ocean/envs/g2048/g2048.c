@@ -6,19 +6,22 @@
  * board. Observation: bytes (16, 16): cell row by row, then one-hot the exponent of its tile, 0:
  * empty, 1: 2, ..., 15: 32768 and more. Actions: up, down, left, right; one that changes nothing
  * costs `reward_invalid`. Reward: `reward_points` times the values of the tiles that merges made.
- * score: sum of these values. perf: score / 20,000, at most 1; about what a 2048 tile takes. */
+ * score: sum of these values. perf: log(score / 1,000) / log 20, as much for each doubling: 0 at
+ * 1,000 points, about what random moves make, 1 at 20,000, about what a 2048 tile takes. */
 #include "puffer_env.h"
 
+#include <math.h>
 #include <string.h>
 
 #define CELLS 16
 #define PLANES 16
+#define RANDOM 1000.0 /* points */
 #define SOLVED 20000.0
 
 enum { REWARD_POINTS, REWARD_INVALID, MAX_STEPS };
 
 static const puffer_arg ARGS[] = {
-    PUFFER_FLOAT("reward_points", 0.004, 0, 1, "reward for a point of score"),
+    PUFFER_FLOAT("reward_points", 0.001, 0, 1, "reward for a point of score"),
     PUFFER_FLOAT("reward_invalid", -0.05, -1, 0, "reward for a move that changes nothing"),
     PUFFER_INT("max_steps", 10000, 0, 1e9, "truncate an episode of so many steps; 0: never"),
 };
@@ -28,6 +31,7 @@ static const char *const LOG_FIELDS[] = {"score", "perf", "highest_tile"};
 typedef struct {
     uint8_t board[CELLS]; /* exponents */
     int32_t score;
+    int32_t steps;
 } State;
 
 static const char *describe(const double *args, puffer_spec *spec) {
@@ -63,7 +67,7 @@ PUFFER_FN void reset(puffer_env *env, State *s) {
     memset(obs, 0, CELLS * PLANES);
     memset(s->board, 0, CELLS);
     for (int cell = 0; cell < CELLS; cell++) obs[cell * PLANES] = 1;
-    s->score = 0;
+    s->score = s->steps = 0;
     add_tile(env, s);
     add_tile(env, s);
 }
@@ -137,13 +141,14 @@ PUFFER_FN void step(puffer_env *env, State *s) {
         add_tile(env, s);
         env->terminals[0] = stuck(s);
     }
-    if (!env->terminals[0] && !env->max_steps) return;
+    s->steps++;
+    if (!env->terminals[0] && s->steps != env->max_steps) return;
     uint8_t highest = 0;
     for (int i = 0; i < CELLS; i++) highest = s->board[i] > highest ? s->board[i] : highest;
-    double *log = puffer_log(env, 0);
-    log[0] = s->score;
-    log[1] = s->score < SOLVED ? s->score / SOLVED : 1;
-    log[2] = 1 << highest;
+    double *out = puffer_log(env, 0);
+    out[0] = s->score;
+    out[1] = fmax(0, fmin(1, log(fmax(s->score, 1) / RANDOM) / log(SOLVED / RANDOM)));
+    out[2] = 1 << highest;
 }
 
 static void render(const puffer_env *env, const State *s, float *out) {

@@ -34,7 +34,6 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
     canvas.box(0, 0, WIDTH, HEIGHT, SKY)
     for px, py in np.random.default_rng(0).uniform((0, 0), (WIDTH, GROUND), (60, 2)).tolist():
         canvas.line(px, py, px, py, 1.5 + (px + py) % 2, MUTED)
-    _ground(canvas, state[9:])
     _wind(canvas, wind)
 
     def at(right: float, up: float) -> tuple[float, float]:
@@ -52,6 +51,7 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
     if side:  # it pushes away from its flame
         away = -0.6 if side > 0 else 0.6
         stroke((away, 0.45), (away * (1 + abs(side)), 0.45), 7, AMBER)
+    _ground(canvas, state[9:])  # flames end there
     for foot, down in zip((-1, 1), state[7:9].tolist(), strict=True):
         stroke((0.35 * foot, -0.1), (0.8 * foot, -0.66), 5, LIGHT)
         stroke((0.65 * foot, -0.68), (0.95 * foot, -0.68), 6, TEAL if down else MUTED)
