@@ -31,6 +31,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the packages about themselves
 @pytest.mark.parametrize(("name", "package", "agents", "ini"), CASES)
 def test_each_family_steps_with_its_settings(name, package, agents, ini):
     if package:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from puffer_cli import config, vectorize
 from puffer_cli.checkpoints import LATEST, find_checkpoint
 from puffer_cli.environments import find
-from puffer_cli.layers import Layer
+from puffer_cli.layers import Layer, read_ini
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from torch import nn
 
     from puffer_cuda.logbook import Logger
+    from puffer_vector import Tuning
     from puffer_vector.base import VecEnv
 
 ORIGIN = "args"
@@ -130,12 +132,7 @@ def typed(env_name: str, args: Mapping[str, Any]) -> config.Config:
     Raises:
         APIUsageError: an unknown key or a wrong value.
     """
-    known = {key: entry["value"] for key, entry in config.load_config(env_name).flat().items()}
-    given = {key: value for key, value in args.items() if key != "rnn"}
-    flat = config.flatten(given)
-    flat.pop("train.env", None)  # a label; `env_name` says which one it is
-    changed = {key: value for key, value in flat.items() if known.get(key) != value}
-    checked = config.load_config(env_name, changed, origin=ORIGIN)
+    checked = config.load_config(env_name, _changes(env_name, args), origin=ORIGIN)
     for key, value in args.get("rnn", {}).items():
         if key not in RNN or value != checked.policy.hidden_size:
             raise APIUsageError(
@@ -143,3 +140,114 @@ def typed(env_name: str, args: Mapping[str, Any]) -> config.Config:
                 f"policy.hidden_size = {checked.policy.hidden_size}; set that one."
             )
     return checked
+
+
+def load_config_file(file_path: Path | str, fill_in_default: bool = True) -> dict[str, Any]:
+    """The configuration in an ini file, which may name its environment: [base] env_name.
+
+    Args:
+        file_path: the file.
+        fill_in_default: also what the file leaves out; False: its own keys alone.
+
+    Raises:
+        APIUsageError: no such file, or an error in it.
+    """
+    layer = read_ini(Path(file_path))
+    values = dict(layer.values)
+    name = str(values.pop("env_name", config.DEFAULT))
+    loaded = config.load_config(name, values, origin=layer.origin)
+    if fill_in_default:
+        return {**loaded.nested(), "rnn": {}}
+    nested: dict[str, Any] = {}
+    for key, entry in loaded.flat().items():
+        if key in values:
+            section, _, own = key.rpartition(".")
+            (nested.setdefault(section, {}) if section else nested)[own] = entry["value"]
+    return nested
+
+
+def sweep(args: Mapping[str, Any] | None = None, env_name: str | None = None) -> dict[str, Any]:
+    """Tune as `puffer sweep` does.
+
+    Args:
+        args: of `load_config`; a section "sweep" may say how to search.
+        env_name: an environment.
+
+    Returns:
+        The document that `puffer sweep --json` prints.
+    """
+    from puffer_cli.dashboard import make_console
+    from puffer_cli.sweep.driver import Driver
+    from puffer_cli.sweep.open import create_study, make_tuner
+    from puffer_cli.sweep.report import document
+    from puffer_cli.sweep.settings import Sweep, SweepConfig
+    from puffer_cli.sweep.show import SweepPage
+
+    name, given = _named(env_name, args)
+    search = config.flatten({"sweep": given.pop("sweep", {})})
+    found = Sweep(name, {**_changes(name, given), **search}, None, ORIGIN)
+    study = create_study(found)
+    tuner = make_tuner(study, found.possible)
+    with SweepPage(make_console(False), f"sweep {found.env}") as page:
+        Driver(study, tuner, SweepConfig(**study.settings["sweep"]), page).run()
+    return document(study, tuner)
+
+
+def profile(
+    args: Mapping[str, Any] | None = None, env_name: str | None = None, epochs: int = 10
+) -> dict[str, Any]:
+    """Where a step's time goes; the document that `puffer profile --json` prints."""
+    from puffer_cli import profiling
+    from puffer_cli.dashboard import Dashboard, make_console
+
+    checked = typed(*_named(env_name, args))
+    with Dashboard(make_console(False), f"profile {checked.train.env}") as dashboard:
+        document: dict[str, Any] = profiling.profile(checked, epochs, None, dashboard)
+    return document
+
+
+def export(
+    args: Mapping[str, Any] | None = None,
+    env_name: str | None = None,
+    format: str = "c",
+    out: Path | str | None = None,
+) -> dict[str, Any]:
+    """Write the latest policy as a file; the document that `puffer export --json` prints."""
+    from puffer_cli import export
+    from puffer_cli.dashboard import Dashboard, make_console
+
+    name, given = _named(env_name, args)
+    values = {"run_dir": given["run_dir"]} if "run_dir" in given else {}
+    path = None if out is None else Path(out)
+    with Dashboard(make_console(False), f"export {name}") as dashboard:
+        return export.export(find(name), LATEST, format, path, values, dashboard)
+
+
+def autotune(
+    args: Mapping[str, Any] | None = None, env_name: str | None = None, **options: Any
+) -> Tuning:
+    """Measure vectorizer settings; `options` are those of `puffer_vector.autotune`."""
+    import functools
+
+    from puffer_vector import autotune
+
+    checked = typed(*_named(env_name, args))
+    creator = functools.partial(find(checked.train.env).creator(), **checked.env)
+    return autotune(creator, **options)
+
+
+def _named(env_name: str | None, args: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """The environment's name, which the arguments may know, and a copy of them."""
+    given = dict(args or {})
+    name = env_name or given.get("train", {}).get("env")
+    if not name:
+        raise APIUsageError("env_name is missing: which environment?")
+    return str(name), given
+
+
+def _changes(env_name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted key -> value of what differs from `load_config(env_name)`."""
+    known = {key: entry["value"] for key, entry in config.load_config(env_name).flat().items()}
+    flat = config.flatten({key: value for key, value in args.items() if key != "rnn"})
+    flat.pop("train.env", None)  # a label; `env_name` says which one it is
+    return {key: value for key, value in flat.items() if known.get(key) != value}

@@ -36,10 +36,14 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("puffer_core"), name)
     if name in WRAPPERS:
         return getattr(importlib.import_module("puffer_core.wrappers"), name)
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("puffer-cli")
     if not name.startswith("_"):
         try:
             return importlib.import_module(f"pufferlib.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"pufferlib.{name}":
                 raise
-    raise AttributeError(f"module 'pufferlib' has no attribute {name!r}")
+    from pufferlib._gone import missing
+
+    return missing("pufferlib", name)
