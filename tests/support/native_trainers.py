@@ -1,12 +1,54 @@
-"""Small native trainers, and what they are compared with."""
+"""Small native trainers, and what they are compared with.
+
+PUFFER_TEST_DEVICE=cuda makes them learn on a GPU, =emulated runs the GPU's trainer on the CPU, with
+streams that are as late as they may be (see device.h).
+"""
+
+import functools
+import os
+import tempfile
+from pathlib import Path
 
 import torch
 
 from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.native import build, library
+from puffer_cuda.native import trainer as trainer_module
 from puffer_cuda.native.trainer import NativePuffeRL
 from puffer_cuda.policy import make_policy
 from puffer_ocean import env_creator
 from puffer_vector import make
+
+DEVICE = os.environ.get("PUFFER_TEST_DEVICE", "cpu")
+ON_CPU = DEVICE == "cpu"
+
+
+@functools.cache
+def emulated(_device):
+    folder = Path(tempfile.mkdtemp(prefix="native-emulated-"))
+    build.compile_library(build.SOURCE, folder / "trainer.so", ("-O2", "-DPUFFER_GPU"))
+    return library._open(folder / "trainer.so")
+
+
+if DEVICE == "emulated":
+    library.load_cuda = emulated
+    trainer_module.choose_device = torch.device
+
+
+class Mirrored(NativePuffeRL):
+    """One whose arrays are those of the GPU before and after every step."""
+
+    def evaluate(self):
+        self.handle.to_device()
+        super().evaluate()
+        self.handle.to_host()
+
+    def train(self):
+        self.handle.to_device()
+        try:
+            return super().train()
+        finally:
+            self.handle.to_host()
 
 
 def make_vecenv(name="squared", num_envs=24, **env):
@@ -26,5 +68,6 @@ def policy_for(vecenv, network="mingru", hidden_size=20, num_layers=2, seed=3):
 def make_native(name="squared", env=None, policy=None, threads=2, **settings):
     vecenv = make_vecenv(name, **(env or {}))
     policy = policy_for(vecenv, **(policy or {}))
-    settings = {"horizon": 16, "seed": 5, "threads": threads, **settings}
-    return NativePuffeRL(TrainConfig(**settings), vecenv, policy)
+    device = "cpu" if ON_CPU else "cuda:0"
+    settings = {"horizon": 16, "seed": 5, "threads": threads, "device": device, **settings}
+    return (NativePuffeRL if ON_CPU else Mirrored)(TrainConfig(**settings), vecenv, policy)

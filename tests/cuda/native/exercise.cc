@@ -84,7 +84,7 @@ bool train(int threads, int network, int layers, int dims, bool masked, int opti
     toy.steps.resize(80);
     puffer_native_config c = {};
     c.size = sizeof c, c.abi = PUFFER_NATIVE_ABI, c.sgemm = (void *)naive_sgemm;
-    c.threads = threads, c.vec = &toy, c.step = Toy::step;
+    c.threads = threads, c.buffers = 3, c.vec = &toy, c.step = Toy::step;
     c.num_envs = 80, c.agents_per_env = 2, c.obs_dtype = U8, c.obs_size = 5;
     c.observations = toy.observations.data();
     c.final_observations = toy.final_observations.data();
@@ -112,15 +112,16 @@ bool train(int threads, int network, int layers, int dims, bool masked, int opti
             ((float *)t.data)[k] =
                 0.4f * (uniform(random_words(3, SAMPLE_ACTIONS, 0, (uint64_t)k).x[0]) - 0.5f);
     }
-    bool good = true;
+    bool good = puffer_native_to_device(trainer);
     for (int epoch = 0; epoch < 3; epoch++) {
-        double seconds, sums[2];
+        double seconds, value_sum, sums[2];
         const puffer_native_epoch e = {sizeof e, 3, 0.01, 0.01, 0.5, 3};
         puffer_native_figures figures;
-        good = good && puffer_native_collect(trainer, &seconds) &&
+        good = good && puffer_native_collect(trainer, &seconds, &value_sum) &&
                puffer_native_update(trainer, &e, &figures) && figures.updates == 3 &&
                puffer_native_take_statistics(trainer, sums) > 0;
     }
+    good = good && puffer_native_to_host(trainer, PUFFER_NATIVE_ROLLOUT);
     std::printf("%016llx\n", (unsigned long long)hash(trainer));
     puffer_native_destroy(trainer);
     return good;

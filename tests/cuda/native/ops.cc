@@ -211,8 +211,7 @@ void op_ppo_loss(int64_t rows, int64_t time, const int64_t *chosen, const float 
     *ent_coef = settings[3];
     ppo_loss({}, rows, time, chosen, weights, heads_of(heads, sizes, dims), log_std,
              {actions, log_probs, values, advantage, masks, allowed}, statistics,
-             {settings[0], settings[1], settings[2], ent_coef}, decoded, d_log_std, ratios,
-             terms);
+             {settings[0], settings[1], settings[2], ent_coef}, decoded, d_log_std, ratios, terms);
 }
 
 void op_sum_terms(int64_t rows, int64_t chunks, const float *terms, double *sums) {

@@ -140,7 +140,9 @@ def test_given_segments_with_weights():
     )  # fmt: skip
     loss.total.backward()
     trained.handle.tensors["rollout/ratios"].fill_(1)
+    trained.handle.to_device()
     figures = trained.handle.learn(chosen, weights, learning_rate=0.0, ent_coef=c.ent_coef)
+    trained.handle.to_host()
     assert figures["policy_loss"] == pytest.approx(float(loss.figures["policy_loss"]), abs=1e-6)
     for name, parameter in reference.policy.named_parameters():
         close(trained.handle.tensors[f"gradients/{name}"], parameter.grad, 1e-4)

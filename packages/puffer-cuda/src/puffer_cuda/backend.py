@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from puffer_core import APIUsageError
 from puffer_cuda.config import PolicyConfig, TrainConfig
-from puffer_cuda.native.support import unsupported, unsupported_objects
+from puffer_cuda.native.support import (
+    unsupported,
+    unsupported_device,
+    unsupported_objects,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -60,17 +64,21 @@ def make_trainer(
     Raises:
         APIUsageError: `train.backend = native`, and the objects are not for it; or as the trainers.
     """
-    from puffer_cuda.device import choose_device
+    from puffer_cuda.device import choose_device, gpu_of
+    from puffer_cuda.native.library import NotBuiltError
     from puffer_cuda.native.trainer import NativePuffeRL
     from puffer_cuda.pufferl import PuffeRL
 
     if chosen == "torch":
         return PuffeRL(train, vecenv, policy, logger), ""
     reason = unsupported_objects(vecenv, policy)
-    if not reason and train.backend == "auto" and choose_device(train.device).type != "cpu":
-        reason = "it runs on the CPU, and train.device = auto took the GPU"
     if not reason:
-        return NativePuffeRL(train, vecenv, policy, logger), ""
+        reason = unsupported_device(train, gpu_of(choose_device(train.device)) is not None)
+    if not reason:
+        try:
+            return NativePuffeRL(train, vecenv, policy, logger), ""
+        except NotBuiltError as error:  # nvcc's own words
+            reason = str(error)
     if train.backend == "native":
         raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
     return PuffeRL(train, vecenv, policy, logger), LACKS.format(reason)

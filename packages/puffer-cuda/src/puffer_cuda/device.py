@@ -31,6 +31,11 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def gpu_of(device: torch.device) -> int | None:
+    """The number of a CUDA device; None for the CPU."""
+    return (device.index or 0) if device.type == "cuda" else None
+
+
 def limit_threads(threads: int) -> None:
     """Let torch use `threads` CPU threads; 0 means as many as this process may use."""
     torch.set_num_threads(threads or available_cpus())

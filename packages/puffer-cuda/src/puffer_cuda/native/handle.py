@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -22,11 +22,15 @@ FIGURES = (
 )
 
 
+BUFFERS = 2  # one half of the environments steps while the GPU runs the policy of the other
+
+
 class Handle:
     """Owns a `puffer_native_trainer`; it is freed with the last of its tensors.
 
     Attributes:
-        tensors: its arrays by name, as views: weights/NAME, gradients/NAME, momentum/NAME and
+        tensors: its arrays by name, as views (on a GPU: copies in the CPU's memory, which
+            `to_host` and `to_device` bring up to date): weights/NAME, gradients/NAME, momentum/NAME and
             square/NAME of every parameter, adamw_steps, state, begins, rollout/...
         counters: a `puffer_native_counters`, to read and to write.
     """
@@ -38,6 +42,7 @@ class Handle:
         sizes: Plan,
         env: OceanEnv,
         threads: int,
+        gpu: int | None = None,
     ) -> None:
         """Allocate everything.
 
@@ -47,16 +52,20 @@ class Handle:
             sizes: of the run.
             env: stepped by the trainer from here on; it must outlive the handle.
             threads: that share environments and learning.
+            gpu: the number of the GPU that learns; None: the CPU.
 
         Raises:
             NotBuiltError: the library is missing.
             RuntimeError: it refuses the configuration.
         """
-        self._ffi, self._library = library.declarations(), library.load()
+        self._ffi = library.declarations()
+        self._library = library.load() if gpu is None else library.load_cuda(gpu)
         config = self._ffi.new("puffer_native_config *")
         config.size, config.abi = self._ffi.sizeof(config[0]), self._library.PUFFER_NATIVE_ABI
         config.sgemm = self._ffi.cast("void *", library.sgemm())
         config.threads = threads
+        config.device, config.buffers = gpu or 0, BUFFERS
+        config.precision = ("float32", "bfloat16").index(train.precision)
         self._environments(config, env)
         config.network = ("mlp", "mingru").index(policy.network)
         config.hidden_size, config.num_layers = policy.hidden_size, policy.num_layers
@@ -108,18 +117,30 @@ class Handle:
             tensors[name] = torch.from_numpy(library.array(entry, self._trainer))
         return tensors
 
-    def collect(self) -> float:
-        """Fill the rollout; returns the seconds of an average thread that environments took.
+    def to_host(self, part: Literal["weights", "learner", "rollout"] = "rollout") -> None:
+        """Bring `tensors` up to date; each part includes those before it."""
+        number = ("weights", "learner", "rollout").index(part)
+        self._check(self._library.puffer_native_to_host(self._trainer, number))
+
+    def to_device(self) -> None:
+        """Let what was written to `tensors` count."""
+        self._check(self._library.puffer_native_to_device(self._trainer))
+
+    def collect(self) -> tuple[float, float]:
+        """Fill the rollout.
+
+        Returns:
+            The seconds of an average thread that environments took, and the sum of all values.
 
         Raises:
             NonFiniteError: a reward that is not finite.
             APIUsageError: the environments are closed.
         """
         self._env.native_parts()
-        seconds = self._ffi.new("double *")
-        if not self._library.puffer_native_collect(self._trainer, seconds):
+        seconds, value_sum = self._ffi.new("double *"), self._ffi.new("double *")
+        if not self._library.puffer_native_collect(self._trainer, seconds, value_sum):
             raise NonFiniteError(self._message())
-        return float(seconds[0])
+        return float(seconds[0]), float(value_sum[0])
 
     def update(self, minibatches: int, max_skipped: int, **coefficients: float) -> dict[str, float]:
         """One epoch of minibatches.

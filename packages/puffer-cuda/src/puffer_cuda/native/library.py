@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import cffi
 import numpy as np
 import numpy.typing as npt
 
-from puffer_cuda.native import build
+from puffer_cuda.native import build, nvcc
+from puffer_cuda.native.build import BuildError
 
 DTYPES = (np.uint8, np.int8, np.int16, np.int32, np.float32, np.int64, np.float64)
 
@@ -44,6 +46,26 @@ def load() -> Any:
     levels = list(build.levels())
     runnable = levels[levels.index(level) :]  # the highest first
     return _open(next(path for path in map(build.library, runnable) if path.exists()))
+
+
+@functools.cache
+def load_cuda(device: int) -> Any:
+    """The trainer's library for a GPU, compiled at its first use.
+
+    Args:
+        device: the number of the GPU.
+
+    Raises:
+        NotBuiltError: it cannot be compiled here; the message says why.
+    """
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(device)
+    try:
+        path = nvcc.build_library(f"sm_{major}{minor}", lambda line: print(line, file=sys.stderr))
+    except BuildError as error:
+        raise NotBuiltError(str(error)) from error
+    return _open(path)
 
 
 def _open(path: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from puffer_cuda.config import PolicyConfig, TrainConfig
-from puffer_cuda.native import library
+from puffer_cuda.native import library, nvcc
 
 NETWORKS = ("mlp", "mingru")
 
@@ -17,6 +17,7 @@ TRAIN_KEYS = {
     *("c_clip", "reward_scale", "reward_clip", "clip_coef", "vf_coef", "vf_clip_coef", "ent_coef"),
     *("prio_alpha", "prio_beta0", "max_skipped_updates", "checkpoint_interval"),
     *("backend", "warmup", "anneal_ent", "min_ent_ratio", "keep_checkpoints"),
+    "precision",  # see unsupported_device
     "max_minibatch_size",  # a bound on memory; slices are smaller than any
 }
 POLICY_KEYS = {"network", "hidden_size", "num_layers"}
@@ -32,8 +33,12 @@ def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> s
     """
     if not native_env:
         return "it steps C environments with vec.backend = native"
-    if train.device not in ("auto", "cpu"):
-        return f"it runs on the CPU, and train.device = {train.device}"
+    if train.device == "cpu" and (reason := unsupported_device(train, gpu=False)):
+        return reason
+    if train.device.startswith("cuda") and (reason := unsupported_device(train, gpu=True)):
+        return reason
+    if not train.device.startswith(("auto", "cpu", "cuda")):
+        return f"it runs on a CPU or an NVIDIA GPU, and train.device = {train.device}"
     if policy.network not in NETWORKS:
         return f"it has the networks {' and '.join(NETWORKS)}, not {policy.network}"
     for section, known in ((train, TRAIN_KEYS), (policy, POLICY_KEYS)):
@@ -46,6 +51,15 @@ def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> s
         library.sgemm()
     except library.NotBuiltError as error:
         return str(error)
+    return ""
+
+
+def unsupported_device(train: TrainConfig, gpu: bool) -> str:
+    """The same for the device, once it is known."""
+    if gpu:
+        return nvcc.missing()
+    if train.precision != "float32":
+        return f"on the CPU it knows no precision = {train.precision}"
     return ""
 
 

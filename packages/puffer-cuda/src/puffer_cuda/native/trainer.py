@@ -1,11 +1,13 @@
 """PuffeRL native: the same trainer as `puffer_cuda.pufferl.PuffeRL`, its work done in C++.
 
 The policy's and the optimizer's Torch tensors are views of the native trainer's memory, so that
-checkpoints, evaluation and whatever else reads them are those of the Torch trainer.
+checkpoints, evaluation and whatever else reads them are those of the Torch trainer. On a GPU they
+are views of its copies in the CPU's memory: weights are current after each `train()`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,11 +19,12 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda import checkpoint, finite
 from puffer_cuda.config import PolicyConfig, TrainConfig
-from puffer_cuda.device import limit_threads
+from puffer_cuda.device import choose_device, gpu_of, limit_threads
 from puffer_cuda.distributed import World
 from puffer_cuda.errors import DivergedError, NonFiniteError
 from puffer_cuda.logbook import Logbook, Logger, Logs
 from puffer_cuda.muon import Muon
+from puffer_cuda.native import library
 from puffer_cuda.native.handle import FIGURES, Handle
 from puffer_cuda.native.support import unsupported_objects
 from puffer_cuda.networks import MLP
@@ -41,7 +44,9 @@ class NativePuffeRL:
 
     Attributes:
         backend: "native".
-        rollout: the last rollout as tensors, named as in `puffer_cuda.rollout.Rollout`.
+        device: where the policy's tensors are: the CPU, even if a GPU learns.
+        rollout: the last rollout as tensors, named as in `puffer_cuda.rollout.Rollout`; on a GPU
+            after `handle.to_host()`.
     """
 
     backend = "native"
@@ -65,13 +70,15 @@ class NativePuffeRL:
 
         Raises:
             APIUsageError: sizes that do not fit, or something that the native trainer lacks.
-            NotBuiltError: the native library is missing.
+            NotBuiltError: the native library is missing, or cannot be compiled for the GPU.
         """
         self.config = c = TrainConfig.model_validate(dict(config))
         self.plan = plan(c, vecenv.num_agents)
         if reason := unsupported_objects(vecenv, policy):
             raise APIUsageError(f"the native backend cannot train this: {reason}.")
         assert isinstance(policy, Policy)
+        if (gpu := gpu_of(choose_device(c.device))) is not None:
+            library.load_cuda(gpu)  # takes a minute at its first use, or fails
         self.total_epochs = self.plan.total_epochs
         self.total_timesteps = self.plan.total_timesteps
         self.device = torch.device("cpu")
@@ -85,7 +92,7 @@ class NativePuffeRL:
         vecenv.recv()
         limit_threads(c.threads)  # of torch, for evaluation
         env, threads = vecenv.driver_env, c.threads or available_cpus()
-        self.handle = Handle(c, _policy_config(policy), self.plan, env, threads)
+        self.handle = Handle(c, _policy_config(policy), self.plan, env, threads, gpu)
         self._log_fields = ("episode_return", "episode_length", *env.log_fields)
         self._adopt_parameters()
         self.optimizer = self._make_optimizer()
@@ -99,6 +106,7 @@ class NativePuffeRL:
                 view = self.handle.tensors[f"weights/{name}"]
                 view.copy_(parameter)
                 parameter.data = view
+        self.handle.to_device()
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
         """A Torch optimizer that only holds the native one's state, for checkpoints."""
@@ -169,8 +177,10 @@ class NativePuffeRL:
             DivergedError: the policy did.
         """
         with self.profile("rollout"):
-            self.profile.seconds["rollout/env"] += self.handle.collect()
-        if not torch.isfinite(self.rollout.values.sum()):
+            seconds, value_sum = self.handle.collect()
+            self.profile.seconds["rollout/env"] += seconds
+        if not math.isfinite(value_sum):
+            self.handle.to_host()
             self._blame()
 
     def _blame(self) -> NoReturn:
@@ -203,6 +213,7 @@ class NativePuffeRL:
             figures = self.handle.update(
                 self.plan.minibatches, c.max_skipped_updates, **values._asdict()
             )
+            self.handle.to_host("weights")  # whoever looks at the policy
         for phase in ("advantage", "learn", "optimizer"):
             self.profile.seconds[f"train/{phase}"] += figures[f"{phase}_seconds"]
         skipped = self.handle.counters.skipped_in_a_row
@@ -238,6 +249,7 @@ class NativePuffeRL:
 
     def save_checkpoint(self, folder: Path | str) -> Path:
         """Write weights, optimizer state and counters below `folder`; see checkpoint.py."""
+        self.handle.to_host()
         counters = self.handle.counters
         self.optimizer.state.update(self._optimizer_state())
         return checkpoint.save(
@@ -269,6 +281,7 @@ class NativePuffeRL:
         Raises:
             APIUsageError: the checkpoint is damaged, or of something else.
         """
+        self.handle.to_host()  # what the checkpoint does not replace
         loaded = checkpoint.load(Path(folder), self.policy, self.optimizer)
         numbers = loaded.trainer
         if numbers.get("backend") != "native":
@@ -284,6 +297,7 @@ class NativePuffeRL:
         self.vecenv.recv()
         for name, tensor in loaded.tensors.items():
             self.handle.tensors[name].copy_(tensor)
+        self.handle.to_device()
         for name, value in numbers["counters"].items():
             setattr(self.handle.counters, name, value)
         self.epoch = numbers["epoch"]

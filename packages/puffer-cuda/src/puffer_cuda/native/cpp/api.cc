@@ -4,8 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "rollout.h"
-#include "update.h"
+#if defined(__CUDACC__) || defined(PUFFER_GPU)
+#include "gpu_trainer.h"
+#else
+#include "cpu_trainer.h"
+#endif
 
 using namespace puffer;
 
@@ -14,21 +17,18 @@ static thread_local std::string message;
 struct puffer_native_trainer {
     puffer_native_config config;
     Layout layout;
-    Gemm gemm;
     Pool pool;
-    Collector collector;
-    Learner learner;
+    Trainer trainer;
     std::vector<Named> tensors;
     puffer_native_counters counters = {};
 
     explicit puffer_native_trainer(const puffer_native_config &c)
         : config(c),
           layout((Network)c.network, c.obs_size, c.hidden_size, c.num_layers, heads_of(c)),
-          gemm{(Sgemm)c.sgemm},
           pool(c.threads),
-          collector(config, layout, gemm, c.threads),
-          learner(config, layout, gemm, collector.rollout, c.threads) {
-        learner.named.list(tensors);
+          trainer(config, layout) {
+        std::vector<Named> rollout;
+        trainer.list(tensors, rollout);
         const std::vector<Named> flat = tensors;
         for (const Named &tensor : flat) {
             if (tensor.shape != std::vector<int64_t>{layout.total}) continue;
@@ -39,7 +39,7 @@ struct puffer_native_trainer {
                     {tensor.name + "/" + q.name, F32, shape, (float *)tensor.data + q.offset});
             }
         }
-        collector.named.list(tensors);
+        tensors.insert(tensors.end(), rollout.begin(), rollout.end());
     }
 
     static Heads heads_of(const puffer_native_config &c) {
@@ -56,7 +56,14 @@ static void require(bool holds, const char *what) {
 static void check_config(const puffer_native_config *c) {
     require(c->size == sizeof *c && c->abi == PUFFER_NATIVE_ABI,
             "another size or ABI version; build the library again");
-    require(c->sgemm && c->step && c->vec, "sgemm, step and vec must not be null");
+#ifndef __CUDACC__
+    require(c->sgemm, "sgemm must not be null");
+#endif
+#if defined(__CUDACC__) || defined(PUFFER_GPU)
+    require(c->buffers >= 1 && c->device >= 0, "a GPU needs buffers");
+    require(c->precision >= FLOAT32 && c->precision <= BFLOAT16, "no such precision");
+#endif
+    require(c->step && c->vec, "step and vec must not be null");
     require(c->threads >= 1 && c->num_envs >= 1 && c->agents_per_env >= 1, "counts must be >= 1");
     require(c->obs_dtype >= U8 && c->obs_dtype <= F32 && c->obs_size >= 1, "no such observations");
     require((c->num_heads >= 1) != (c->action_dims >= 1), "either heads or dims");
@@ -85,6 +92,14 @@ const char *puffer_native_error(void) {
 
 uint32_t puffer_native_abi(void) {
     return PUFFER_NATIVE_ABI;
+}
+
+const char *puffer_native_target(void) {
+#ifdef __CUDACC__
+    return "cuda";
+#else
+    return "cpu";
+#endif
 }
 
 const char *puffer_native_level(void) {
@@ -132,13 +147,21 @@ puffer_native_counters *puffer_native_get_counters(puffer_native_trainer *traine
 }
 
 int64_t puffer_native_take_statistics(puffer_native_trainer *trainer, double *sums) {
-    return trainer->collector.take_statistics(sums);
+    return trainer->trainer.collector.statistics.take(sums);
 }
 
-int32_t puffer_native_collect(puffer_native_trainer *trainer, double *env_seconds) {
+int32_t puffer_native_to_host(puffer_native_trainer *trainer, int32_t part) {
+    return guarded([&] { trainer->trainer.to_host(part); });
+}
+
+int32_t puffer_native_to_device(puffer_native_trainer *trainer) {
+    return guarded([&] { trainer->trainer.to_device(); });
+}
+
+int32_t puffer_native_collect(puffer_native_trainer *trainer, double *env_seconds,
+                              double *value_sum) {
     return guarded([&] {
-        *env_seconds =
-            trainer->collector.collect(trainer->pool, trainer->learner.weights, trainer->counters);
+        *env_seconds = trainer->trainer.collect(trainer->pool, trainer->counters, value_sum);
     });
 }
 
@@ -147,7 +170,7 @@ int32_t puffer_native_update(puffer_native_trainer *trainer, const puffer_native
     return guarded([&] {
         require(epoch->size == sizeof *epoch, "another size of puffer_native_epoch");
         *figures = {};
-        trainer->learner.update(trainer->pool, *epoch, trainer->counters, *figures);
+        trainer->trainer.update(trainer->pool, *epoch, trainer->counters, *figures);
     });
 }
 
@@ -157,7 +180,7 @@ int32_t puffer_native_learn(puffer_native_trainer *trainer, const puffer_native_
     return guarded([&] {
         require(epoch->size == sizeof *epoch, "another size of puffer_native_epoch");
         *figures = {};
-        trainer->learner.learn(trainer->pool, *epoch, segments, weights, trainer->counters,
+        trainer->trainer.learn(trainer->pool, *epoch, segments, weights, trainer->counters,
                                *figures);
     });
 }

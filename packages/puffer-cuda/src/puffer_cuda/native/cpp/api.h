@@ -15,20 +15,27 @@ extern "C" {
 #endif
 
 /* cffi: begin */
-#define PUFFER_NATIVE_ABI 1
+#define PUFFER_NATIVE_ABI 2
 #define PUFFER_NATIVE_MAX_HEADS 16
 #define PUFFER_NATIVE_MAX_DIMS 4
 
 enum puffer_native_network { PUFFER_NATIVE_MLP, PUFFER_NATIVE_MINGRU };
 enum puffer_native_optimizer { PUFFER_NATIVE_MUON, PUFFER_NATIVE_ADAMW };
+enum puffer_native_precision { PUFFER_NATIVE_FLOAT32, PUFFER_NATIVE_BFLOAT16 };
+enum puffer_native_part { PUFFER_NATIVE_WEIGHTS, PUFFER_NATIVE_LEARNER, PUFFER_NATIVE_ROLLOUT };
 
 /* Buffers are those of all agents, laid out as in puffer_core.PufferEnv; dtypes of tensors and
  * observations count in the order u8, i8, i16, i32, f32, i64, f64. */
 typedef struct {
     uint32_t size; /* of this struct */
     uint32_t abi;
-    void *sgemm; /* cblas_sgemm with 32-bit integers, single-threaded */
+    void *sgemm; /* cblas_sgemm with 32-bit integers, single-threaded; a GPU needs none */
     int32_t threads;
+
+    /* of a library for the GPU; that for the CPU takes no notice */
+    int32_t device;    /* which GPU */
+    int32_t precision; /* enum puffer_native_precision, of matrix products */
+    int32_t buffers;   /* parts of the environments: one steps while others wait for actions */
 
     void *vec; /* step(vec, first, last) steps environments [first, last) */
     void (*step)(void *vec, int32_t first, int32_t last);
@@ -107,7 +114,8 @@ typedef struct puffer_native_trainer puffer_native_trainer;
 
 const char *puffer_native_error(void);
 uint32_t puffer_native_abi(void);
-const char *puffer_native_level(void); /* the highest level of build.py that this CPU can run */
+const char *puffer_native_target(void); /* "cpu" or "cuda" */
+const char *puffer_native_level(void);  /* the highest level of build.py that this CPU can run */
 puffer_native_trainer *puffer_native_create(const puffer_native_config *config);
 void puffer_native_destroy(puffer_native_trainer *trainer);
 
@@ -115,12 +123,18 @@ void puffer_native_destroy(puffer_native_trainer *trainer);
 int32_t puffer_native_num_tensors(const puffer_native_trainer *trainer);
 int32_t puffer_native_get_tensor(const puffer_native_trainer *trainer, int32_t index,
                                  puffer_native_tensor *out);
+/* The arrays of a trainer on a GPU are copies: these bring them up to date, and carry changes back
+ * (learner and rollout). On a CPU there is nothing to do. */
+int32_t puffer_native_to_host(puffer_native_trainer *trainer, int32_t part);
+int32_t puffer_native_to_device(puffer_native_trainer *trainer);
 puffer_native_counters *puffer_native_get_counters(puffer_native_trainer *trainer);
 
 /* Episode statistics since the last call: sums of the log's columns, and the episodes. */
 int64_t puffer_native_take_statistics(puffer_native_trainer *trainer, double *sums);
 
-int32_t puffer_native_collect(puffer_native_trainer *trainer, double *env_seconds);
+/* The sum of all values is finite if all are. */
+int32_t puffer_native_collect(puffer_native_trainer *trainer, double *env_seconds,
+                              double *value_sum);
 int32_t puffer_native_update(puffer_native_trainer *trainer, const puffer_native_epoch *epoch,
                              puffer_native_figures *figures);
 /* One minibatch of given segments with given weights; what an epoch is made of. */

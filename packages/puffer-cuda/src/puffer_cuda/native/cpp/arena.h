@@ -117,7 +117,7 @@ class Arena {
         for (const auto &entry : names) all.push_back(entry.first);
     }
 
-#if defined(PUFFER_GPU)
+#if defined(__CUDACC__) || defined(PUFFER_GPU)
     // Copy everything from an arena of the same plan at another place.
     void copy_from(Stream stream, const Arena &other) {
         for (size_t i = 0; i < blocks.size(); i++)

@@ -1,14 +1,16 @@
-// device.h: memory of the GPU, copies, streams, events and graphs.
+// device.h: memory of the GPU, copies, streams and graphs.
 //
-// Without nvcc the same names run on the CPU, for tests, and as late as the rules allow: a stream is
-// a queue that runs when somebody waits for it, and a graph repeats what it recorded, arguments
-// included. So a missing wait or a number that a graph must not freeze gives wrong results here too.
+// Without nvcc the same names run on the CPU, for tests, and as late as the rules allow: a stream
+// is a queue that runs when somebody waits for it, and a graph repeats what it recorded, arguments
+// included. So a missing wait or a number that a graph must not freeze gives wrong results here
+// too.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "gpu.h"
@@ -86,28 +88,6 @@ class OwnedStream {
 
    private:
     Stream stream;
-};
-
-// A point of a stream that another one waits for.
-class Event {
-   public:
-    Event() {
-        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
-    }
-    Event(const Event &) = delete;
-    Event &operator=(const Event &) = delete;
-    ~Event() {
-        cudaEventDestroy(event);
-    }
-    void record(Stream stream) {
-        check(cudaEventRecord(event, stream.cuda), "event");
-    }
-    void hold(Stream stream) const {
-        check(cudaStreamWaitEvent(stream.cuda, event, 0), "wait for an event");
-    }
-
-   private:
-    cudaEvent_t event;
 };
 
 // Work that is launched as one. The first call runs it as it stands, so that libraries load what
@@ -192,23 +172,6 @@ class OwnedStream {
     mutable Queue queue;
 };
 
-class Event {
-   public:
-    void record(Stream stream) {
-        queue = stream.queue;
-        until = queue->submitted;
-    }
-    void hold(Stream stream) const {
-        Queue *const other = queue;
-        const uint64_t point = until;
-        submit(stream, [=] { other->run(point); });
-    }
-
-   private:
-    Queue *queue = nullptr;
-    uint64_t until = 0;
-};
-
 class Graph {
    public:
     template <class F>
@@ -226,7 +189,7 @@ class Graph {
 
    private:
     bool recorded = false;
-    std::vector<std::function<void()>> steps;
+    std::vector<std::function<void()> > steps;
 };
 
 #endif

@@ -157,9 +157,9 @@ class Gemm {
             const Preference preference(alignment);
             cublasLtMatmulHeuristicResult_t best;
             int count = 0;
-            check(cublasLtMatmulAlgoGetHeuristic(
-                      handle, product.description, first.layout, second.layout, result.layout,
-                      result.layout, preference.preference, 1, &best, &count),
+            check(cublasLtMatmulAlgoGetHeuristic(handle, product.description, first.layout,
+                                                 second.layout, result.layout, result.layout,
+                                                 preference.preference, 1, &best, &count),
                   "choice of an algorithm");
             if (count == 0) throw Error("cuBLASLt has no algorithm for a product of the policy");
             found = algorithms.emplace(key, best.algo).first;

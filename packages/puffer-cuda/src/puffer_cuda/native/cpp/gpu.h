@@ -8,6 +8,8 @@
 //                                     phases: f(block, index); inside, block.each(n, g) runs g(i)
 //                                     for i in [0, n), and block.sync() ends a phase
 //
+// PUFFER_FN marks a function for both machines, PUFFER_BLOCK_FN one that syncs a block.
+//
 // The calls of a flat kernel, and those of one phase, are independent of each other: on the CPU
 // they are a loop that the compiler vectorises, on the GPU they are threads. In a phase kernel the
 // same thread always gets the same i, so what only i touches needs no sync between phases.
@@ -42,6 +44,7 @@ struct Error : std::runtime_error {
 #include <cuda_runtime.h>
 
 #define PUFFER_FN __host__ __device__ __forceinline__
+#define PUFFER_BLOCK_FN __device__ __forceinline__
 #define PUFFER_KERNEL __device__
 
 namespace puffer {
@@ -110,6 +113,7 @@ void for_blocks(Stream stream, int64_t blocks, int64_t threads, F f) {
 #else  // the CPU
 
 #define PUFFER_FN inline __attribute__((always_inline))
+#define PUFFER_BLOCK_FN PUFFER_FN
 #define PUFFER_KERNEL __attribute__((always_inline))
 
 namespace puffer {
@@ -225,8 +229,7 @@ PUFFER_FN void for_rows(Stream stream, int64_t rows, int64_t columns, F f) {
 template <class F>
 PUFFER_FN void for_blocks(Stream stream, int64_t blocks, int64_t, F f) {
     submit(stream, [=]() PUFFER_KERNEL {
-        in_order(blocks,
-                 [&](int64_t index) __attribute__((always_inline)) { f(Block{}, index); });
+        in_order(blocks, [&](int64_t index) __attribute__((always_inline)) { f(Block{}, index); });
     });
 }
 

@@ -95,9 +95,9 @@ PUFFER_FN float gaussian(uint32_t a, uint32_t b, bool second) {
 // dims). allowed: (rows, outputs) or null. log_probs of row i go to i * stride, values to i *
 // value_stride.
 inline void sample(Stream stream, int64_t rows, Heads heads, const float *decoded,
-                   const uint8_t *allowed, const float *log_std, uint64_t seed, const uint64_t *step,
-                   int64_t first, int64_t stride, int64_t value_stride, void *actions,
-                   float *log_probs, float *values) {
+                   const uint8_t *allowed, const float *log_std, uint64_t seed,
+                   const uint64_t *step, int64_t first, int64_t stride, int64_t value_stride,
+                   void *actions, float *log_probs, float *values) {
     const int32_t outputs = heads.outputs();
     for_each(stream, rows, [=] PUFFER_KERNEL(int64_t i) {
         const float *row = decoded + i * (outputs + 1);

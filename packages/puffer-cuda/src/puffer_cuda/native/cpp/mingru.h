@@ -99,8 +99,7 @@ inline void mingru_backward(Stream stream, int64_t segments, int64_t time, int64
 // decays along each piece. ends and decays (segments, pieces, n) are scratch.
 inline void mingru_scan(Stream stream, int64_t segments, int64_t time, int64_t n, int64_t pieces,
                         float *gates, const float *x, const uint8_t *starts, int64_t stride,
-                        const float *initial, float *states, float *y, float *ends,
-                        float *decays) {
+                        const float *initial, float *states, float *y, float *ends, float *decays) {
     for_blocks(stream, segments, pieces * n, [=] PUFFER_KERNEL(Block block, int64_t segment) {
         float *end = ends + segment * pieces * n, *decay = decays + segment * pieces * n;
         block.each(pieces * n, [&](int64_t i) {

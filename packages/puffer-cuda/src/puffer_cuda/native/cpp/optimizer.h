@@ -95,8 +95,8 @@ inline void nesterov(Stream stream, Matrices m, float mu, const StepSize *step,
     });
 }
 
-// The nearly orthogonal factors of the matrices t.x, whose norms are 1; returns where they lie. Tall
-// matrices take G = X^T X and X Q instead of Q X, so that nothing is turned round.
+// The nearly orthogonal factors of the matrices t.x, whose norms are 1; returns where they lie.
+// Tall matrices take G = X^T X and X Q instead of Q X, so that nothing is turned round.
 inline const float *orthogonalize(Stream stream, const Gemm &gemm, Matrices m, MuonScratch t) {
     const bool wide = m.rows <= m.columns;
     const int64_t side = m.side(), square_size = side * side, size = m.size();

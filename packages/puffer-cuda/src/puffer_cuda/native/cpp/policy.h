@@ -195,9 +195,11 @@ inline void policy_backward(Stream stream, const Gemm &gemm, const Layout &p, co
     const float *x = s.hidden + p.layers * rows * n;
     float *dy = s.d_hidden, *dx = s.d_other;
     gemm.tn(width, n, rows, s.decoded, x, gradients + p.decoder, 1);
-    add_column_sums(stream, rows, width, s.chunks, s.decoded, s.partial, gradients + p.decoder_bias);
+    add_column_sums(stream, rows, width, s.chunks, s.decoded, s.partial,
+                    gradients + p.decoder_bias);
     if (p.heads.dims)
-        add_column_sums(stream, rows, p.heads.dims, s.chunks, s.d_log_std, s.partial, gradients + p.log_std);
+        add_column_sums(stream, rows, p.heads.dims, s.chunks, s.d_log_std, s.partial,
+                        gradients + p.log_std);
     gemm.nn(rows, n, width, s.decoded, weights + p.decoder, dy);
     for (int64_t i = p.layers - 1; i >= 0; i--) {
         const float *w = weights + p.layer[(size_t)i];
@@ -206,7 +208,8 @@ inline void policy_backward(Stream stream, const Gemm &gemm, const Layout &p, co
         if (p.network == MLP) {
             relu_backward(stream, rows * n, y, dy);
             gemm.tn(n, n, rows, dy, x, gradients + p.layer[(size_t)i], 1);
-            add_column_sums(stream, rows, n, s.chunks, dy, s.partial, gradients + p.layer_bias[(size_t)i]);
+            add_column_sums(stream, rows, n, s.chunks, dy, s.partial,
+                            gradients + p.layer_bias[(size_t)i]);
             gemm.nn(rows, n, n, dy, w, dx);
         } else {
             float *gates = s.gates + i * rows * 3 * n;

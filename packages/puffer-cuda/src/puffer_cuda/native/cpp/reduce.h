@@ -5,12 +5,12 @@
 
 namespace puffer {
 
-enum { LANES = 256 };  // partial sums of a block
+constexpr int64_t LANES = 256;  // partial sums of a block
 
 // A block adds f(i) for i in [first, last) into LANES interleaved lanes, and the
 // lanes as a tree; lanes[0] gets the result. The lanes are the block's own.
 template <class F>
-PUFFER_FN void block_sum(Block block, int64_t first, int64_t last, double *lanes, F f) {
+PUFFER_BLOCK_FN void block_sum(Block block, int64_t first, int64_t last, double *lanes, F f) {
     block.each(LANES, [&](int64_t lane) { lanes[lane] = 0; });
     for (int64_t from = first; from < last; from += LANES)
         block.each(last - from < LANES ? last - from : LANES,

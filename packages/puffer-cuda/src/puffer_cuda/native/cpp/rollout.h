@@ -1,4 +1,4 @@
-// rollout.h: N segments of H transitions, one row an agent, and how they are collected.
+// rollout.h: how the CPU collects a rollout.
 //
 // Agents are cut into fixed slices of whole environments. A slice goes through the horizon by
 // itself: it steps its environments and runs the policy on their agents, whoever else is how far.
@@ -6,75 +6,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <mutex>
+#include <vector>
 
-#include "api.h"
-#include "arena.h"
 #include "clock.h"
-#include "policy.h"
+#include "environments.h"
 #include "pool.h"
 
 namespace puffer {
-
-// The environments, as the caller of the library handed them over.
-struct Environments {
-    const puffer_native_config &c;
-    int64_t agents, obs_bytes, action_bytes, outputs;
-
-    Environments(const puffer_native_config &c, const Heads &heads)
-        : c(c),
-          agents((int64_t)c.num_envs * c.agents_per_env),
-          obs_bytes((int64_t)c.obs_size * itemsize(c.obs_dtype)),
-          action_bytes(4 * (int64_t)heads.entries()),
-          outputs(heads.outputs()) {}
-
-    const char *observations(int64_t agent) const {
-        return (const char *)c.observations + agent * obs_bytes;
-    }
-    const char *final_observations(int64_t agent) const {
-        return (const char *)c.final_observations + agent * obs_bytes;
-    }
-    char *actions(int64_t agent) const {
-        return (char *)c.actions + agent * action_bytes;
-    }
-    const uint8_t *action_masks(int64_t agent) const {
-        return c.action_masks ? c.action_masks + agent * outputs : nullptr;
-    }
-};
-
-// (agents, horizon) each; observations in the environment's dtype, values (agents, horizon + 1).
-// `starts`: the observation is an episode's first. `final_values`: V of the final observation where
-// truncated. State and `begins` (of the next observation) live on between rollouts.
-struct RolloutArrays {
-    char *observations, *actions;
-    float *log_probs, *values, *rewards, *final_values, *state, *initial_state;
-    uint8_t *terminals, *truncations, *masks, *starts, *action_masks = nullptr, *begins;
-
-    void plan(Arena &arena, const Layout &p, const puffer_native_config &c) {
-        const int64_t n = (int64_t)c.num_envs * c.agents_per_env, h = c.horizon;
-        const int64_t recurrent = p.network == MINGRU ? p.layers : 0;
-        const std::vector<int64_t> shape = {n, h};
-        arena.add((void **)&observations, "rollout/observations", (Dtype)c.obs_dtype,
-                  {n, h, c.obs_size});
-        arena.add((void **)&actions, "rollout/actions", p.heads.dims ? F32 : I32,
-                  {n, h, p.heads.entries()});
-        arena.add(&log_probs, "rollout/log_probs", shape);
-        arena.add(&values, "rollout/values", {n, h + 1});
-        arena.add(&rewards, "rollout/rewards", shape);
-        arena.add(&final_values, "rollout/final_values", shape);
-        arena.add(&terminals, "rollout/terminals", shape);
-        arena.add(&truncations, "rollout/truncations", shape);
-        arena.add(&masks, "rollout/masks", shape);
-        arena.add(&starts, "rollout/starts", shape);
-        if (c.action_masks)
-            arena.add(&action_masks, "rollout/action_masks", {n, h, p.heads.outputs()});
-        arena.add(&begins, "begins", {n});
-        arena.add(&state, "state", {n, recurrent, p.hidden});
-        arena.add(&initial_state, "rollout/initial_state", {n, recurrent, p.hidden});
-    }
-};
 
 // Rows of the final observations of truncated episodes, and the state that led there.
 struct FinalScratch {
@@ -111,9 +50,8 @@ class Collector {
         arena.allocate();
         named.allocate();
         std::memset(rollout.begins, 1, (size_t)env.agents);
-        sums.assign((size_t)c.log_width, 0);
+        statistics.sums.assign((size_t)c.log_width, 0.0);
         tallies.resize((size_t)slices);
-        for (Tally &tally : tallies) tally.sums.assign((size_t)c.log_width, 0);
     }
 
     // Fill the rollout with the policy of `weights`; returns the seconds of an average thread that
@@ -123,35 +61,21 @@ class Collector {
         pool.run(slices,
                  [&](int slice, int thread) { collect_slice(slice, thread, weights, step); });
         counters.vector_steps += c.horizon;
-        double seconds = 0;
-        for (Tally &tally : tallies) {  // in the order of slices, whoever ran them
-            counters.steps += tally.steps;
-            counters.clipped_rewards += tally.clipped;
-            episodes += tally.episodes;
-            for (size_t k = 0; k < sums.size(); k++) sums[k] += tally.sums[k];
-            seconds += tally.env_seconds;
-        }
-        return seconds / std::min(pool.threads(), slices);
+        return statistics.add(tallies, counters) / std::min(pool.threads(), slices);
     }
 
-    int64_t take_statistics(double *out) {
-        const int64_t count = episodes;
-        std::copy(sums.begin(), sums.end(), out);
-        std::fill(sums.begin(), sums.end(), 0.0);
-        episodes = 0;
-        return count;
+    double sum_values() const {
+        const int64_t n = env.agents * (c.horizon + 1);
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) sum += (double)rollout.values[i];
+        return sum;
     }
 
     RolloutArrays rollout;
+    Statistics statistics;
     Arena named{Arena::ZEROS};
 
    private:
-    struct Tally {
-        int64_t steps, clipped, episodes;
-        double env_seconds;
-        std::vector<double> sums;
-    };
-
     void collect_slice(int slice, int thread, const float *weights, uint64_t step) {
         const int64_t first_env = slice * envs_per_slice;
         const int64_t last_env = std::min<int64_t>(first_env + envs_per_slice, c.num_envs);
@@ -159,9 +83,7 @@ class Collector {
         const int64_t rows = (last_env - first_env) * c.agents_per_env;
         StepScratch &s = scratch[(size_t)thread];
         Tally &tally = tallies[(size_t)slice];
-        tally.steps = tally.clipped = tally.episodes = 0;
-        tally.env_seconds = 0;
-        std::fill(tally.sums.begin(), tally.sums.end(), 0.0);
+        tally.clear(c.log_width);
         float *state = rollout.state + first * state_size;
         std::memcpy(rollout.initial_state + first * state_size, state,
                     (size_t)(rows * state_size) * sizeof(float));
@@ -177,7 +99,7 @@ class Collector {
             const double start = seconds_now();
             c.step(c.vec, (int32_t)first_env, (int32_t)last_env);
             tally.env_seconds += seconds_now() - start;
-            receive(first, rows, t, tally);
+            receive(c, rollout, first, rows, t, tally);
             value_final(first, rows, t, weights, thread);
         }
         policy_step({}, gemm, p, weights, rows, c.obs_dtype, env.observations(first),
@@ -203,36 +125,6 @@ class Collector {
         float *actions = (float *)env.actions(first);
         for (int64_t i = 0; i < rows * p.heads.dims; i++)
             actions[i] = clamp(actions[i], (float)c.action_low, (float)c.action_high);
-    }
-
-    void receive(int64_t first, int64_t rows, int64_t t, Tally &tally) {
-        const float scale = (float)c.reward_scale, clip = (float)c.reward_clip;
-        for (int64_t agent = first; agent < first + rows; agent++) {
-            const int64_t at = agent * c.horizon + t;
-            const bool terminal = c.terminals[agent], truncated = c.truncations[agent];
-            float reward = c.rewards[agent];
-            if (!std::isfinite(reward))
-                throw Error("the environment returned reward " + std::to_string(reward) +
-                            " for agent " + std::to_string(agent) + " in step " +
-                            std::to_string(t) + " of the rollout.");
-            reward *= scale;
-            if (clip > 0) {
-                tally.clipped += std::fabs(reward) > clip;
-                reward = clamp(reward, -clip, clip);
-            }
-            rollout.rewards[at] = reward;
-            rollout.masks[at] = c.masks[agent];
-            rollout.terminals[at] = terminal;
-            rollout.truncations[at] = truncated && !terminal;
-            // An agent that did not act is dead or just born: its next action begins an episode.
-            rollout.begins[agent] = terminal || truncated || !c.masks[agent];
-            tally.steps += c.masks[agent];
-            if (terminal || truncated) {
-                tally.episodes++;
-                const double *log = c.logs + agent * c.log_width;
-                for (size_t k = 0; k < tally.sums.size(); k++) tally.sums[k] += log[k];
-            }
-        }
     }
 
     // V of the final observations of truncated episodes, with the state that led there.
@@ -266,8 +158,6 @@ class Collector {
     std::vector<StepScratch> scratch;
     std::vector<FinalScratch> final_scratch;
     std::vector<Tally> tallies;
-    std::vector<double> sums;
-    int64_t episodes = 0;
 };
 
 }  // namespace puffer

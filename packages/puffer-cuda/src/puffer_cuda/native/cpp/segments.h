@@ -95,7 +95,8 @@ inline void priorities_on(Stream stream, int64_t segments, int64_t time, const f
     for_each(stream, segments, [=] PUFFER_KERNEL(int64_t i) {
         probabilities[i] = segment_score(i, time, advantages, masks, alpha);
     });
-    chunk_sums(stream, segments, 1, lanes, [=] PUFFER_KERNEL(int64_t i) { return probabilities[i]; });
+    chunk_sums(stream, segments, 1, lanes,
+               [=] PUFFER_KERNEL(int64_t i) { return probabilities[i]; });
     for_each(stream, segments, [=] PUFFER_KERNEL(int64_t i) {
         const double floor = score_floor(segments, lanes[0]);
         probabilities[i] = (probabilities[i] + floor) / (lanes[0] + floor * (double)segments);
@@ -129,9 +130,9 @@ inline void priorities_on(Stream stream, int64_t segments, int64_t time, const f
 // `draw_segments` as kernels; the number of the draw and beta are read from memory. lanes: LANES
 // numbers.
 inline void draw_segments_on(Stream stream, int64_t segments, int64_t count, uint64_t seed,
-                             const uint64_t *index, const double *beta,
-                             const double *probabilities, const double *cumulative, double *lanes,
-                             int64_t *chosen, float *weights) {
+                             const uint64_t *index, const double *beta, const double *probabilities,
+                             const double *cumulative, double *lanes, int64_t *chosen,
+                             float *weights) {
     for_each(stream, count, [=] PUFFER_KERNEL(int64_t k) {
         const double u = draw_uniform(seed, *index, k) * cumulative[segments - 1];
         chosen[k] = find_segment(segments, cumulative, u);
