@@ -119,12 +119,15 @@ def test_overtaking_and_being_overtaken():
     assert (total, s.passed, s.score) == (-0.25, 0, 0)
 
 
-@pytest.mark.parametrize(("x", "crash"), [(0, True), (15, True), (-15, True), (17, False)])
-def test_running_into_a_car(x, crash):
+@pytest.mark.parametrize(
+    ("way", "x", "crash"),  # it is 2 nearer after the step, and 24 long
+    [(25, 0, True), (27, 0, False), (25, 15, True), (25, -15, True), (25, 17, False)],
+)
+def test_running_into_a_car(way, x, crash):
     env, s = make(reward_crash=-0.75, traffic_speed=4)
-    away(s, (25, x))
+    away(s, (way, x))
     s.speed = 6
-    total, _, _ = step(env)  # at 23: less than its length
+    total, _, _ = step(env)
     assert (total, s.crashes) == ((-0.75, 1) if crash else (0, 0))
     assert (s.speed, s.stun) == ((1, 16) if crash else (6, 0))
 

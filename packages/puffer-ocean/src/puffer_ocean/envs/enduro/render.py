@@ -77,7 +77,7 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
 
     def middle(share: float) -> float:
         """Of the road, at this scale: 1 below, 0 at the horizon."""
-        return WIDTH / 2 + BEND * curve * (1 - share) ** 2
+        return float(WIDTH / 2 + BEND * curve * (1 - share) ** 2)
 
     for y in range(HORIZON, HEIGHT, STRIP):
         share = (y + STRIP - HORIZON) / (HEIGHT - HORIZON)
