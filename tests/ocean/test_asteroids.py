@@ -207,3 +207,10 @@ def test_the_nearest_six_of_many():
     step(env)
     edges = env.observations[0, 7:].reshape(6, 7)[:, 5]
     np.testing.assert_allclose(edges, (np.arange(60, 60 + 48, 8) - 10) / 512, atol=1e-5)
+
+
+def test_max_steps_cut_an_episode():
+    env = OceanEnv("asteroids", 1, max_steps=3)
+    env.reset(seed=0)
+    cuts = [bool(env.step(np.array([0], np.int32))[3][0]) for _ in range(6)]
+    assert cuts == [False, False, True] * 2

@@ -119,6 +119,15 @@ def test_overtaking_and_being_overtaken():
     assert (total, s.passed, s.score) == (-0.25, 0, 0)
 
 
+@pytest.mark.parametrize("traffic", [2, 7])
+def test_the_others_have_a_speed_of_their_own(traffic):
+    env, s = make(traffic_speed=traffic)
+    away(s, (300, 36))
+    s.speed = 5
+    step(env, 0, 3)
+    assert s.ways[1] == 300 - 3 * (5 - traffic)
+
+
 @pytest.mark.parametrize(
     ("way", "x", "crash"),  # it is 2 nearer after the step, and 24 long
     [(25, 0, True), (27, 0, False), (25, 15, True), (25, -15, True), (25, 17, False)],
@@ -158,9 +167,10 @@ def test_a_car_from_behind_changes_its_lane():
     assert s.lanes[0] == 0
 
 
-def test_cars_circulate_in_both_directions():
-    env, s = make(spacing=100)
-    away(s, *[(40 + 100 * k, 0) for k in range(7)])
+@pytest.mark.parametrize("spacing", [60, 100])
+def test_cars_circulate_in_both_directions(spacing):
+    env, s = make(spacing=spacing)
+    away(s, *[(40 + spacing * k, 0) for k in range(7)])
     for speed in (10, 0):
         for _ in range(400):
             s.speed, s.stun = speed, 2
@@ -169,10 +179,10 @@ def test_cars_circulate_in_both_directions():
             gaps = np.diff(order)
             assert order == sorted(order)
             assert order[0] < 0
-        assert gaps.min() >= 59.9
-        assert gaps.max() <= 140.1
+        assert gaps.min() >= 0.59 * spacing
+        assert gaps.max() <= 1.41 * spacing
     assert {s.lanes[k] for k in range(8)} <= {-36, 0, 36}
-    assert 4 <= s.score <= 12  # 400 (6 - 4) pixels, a car every 100
+    assert s.score == pytest.approx(400 * (6 - 4) / spacing, abs=4)
 
 
 def test_days_and_quotas():
