@@ -27,8 +27,7 @@ def rocks(s, *each):
     """These rocks, at rest: x, y, size."""
     s.num_rocks = len(each)
     for k, (x, y, size) in enumerate(each):
-        rock = s.rocks[k]
-        rock.x, rock.y, rock.vx, rock.vy, rock.size = x, y, 0, 0, size
+        s.xs[k], s.ys[k], s.vxs[k], s.vys[k], s.sizes[k], s.radii[k] = x, y, 0, 0, size, RADII[size]
 
 
 def shoot(s, x, y, vx=8, vy=0, ticks=36):
@@ -78,11 +77,11 @@ def test_drag_and_a_step_of_frameskip_ticks():
 def test_what_leaves_the_field_comes_back():
     env, s = make()
     s.x, s.y, s.vx, s.vy = 510, 1, 4, -4
-    s.rocks[0].x, s.rocks[0].y, s.rocks[0].vx, s.rocks[0].vy = 200, 511, 0, 2
+    s.xs[0], s.ys[0], s.vxs[0], s.vys[0] = 200, 511, 0, 2
     shoot(s, 100, 3, 0, -8)
     step(env)
     assert (s.x, s.y) == pytest.approx((510 + 3.96 - 512, 1 - 3.96 + 512), abs=1e-4)
-    assert (s.rocks[0].x, s.rocks[0].y) == (200, 1)
+    assert (s.xs[0], s.ys[0]) == (200, 1)
     assert s.shots[0].y == 507
 
 
@@ -114,13 +113,14 @@ def test_rocks_split(size):
     assert s.score == POINTS[size]
     assert total == pytest.approx(0.001 * POINTS[size])
     assert s.num_shots == 0
-    sizes = sorted(s.rocks[k].size for k in range(s.num_rocks))
+    sizes = sorted(s.sizes[k] for k in range(s.num_rocks))
     assert sizes == sorted([LARGE, *[size - 1] * 2 * (size > 0)])
     for k in range(s.num_rocks):
-        rock = s.rocks[k]
-        if rock.size == size - 1:
-            assert math.hypot(rock.vx, rock.vy) == pytest.approx(2 * SPEEDS[size - 1], rel=1e-5)
-            assert (rock.x, rock.y) == (100, 100)
+        if s.sizes[k] == size - 1:
+            assert s.radii[k] == RADII[size - 1]
+            speed = math.hypot(s.vxs[k], s.vys[k])
+            assert speed == pytest.approx(2 * SPEEDS[size - 1], rel=1e-5)
+            assert (s.xs[k], s.ys[k]) == (100, 100)
 
 
 @pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE])
@@ -171,13 +171,12 @@ def test_a_wave_begins_far_away_at_the_speed_of_its_rocks():
     for k in range(300):
         s = c_state(env, k)
         assert s.num_rocks == 8
-        for rock in list(s.rocks)[:8]:
-            far = max(abs(rock.x - 256), abs(rock.y - 256))
-            assert far >= 128
-            assert 0 <= rock.x < 512
-            assert 0 <= rock.y < 512
-            assert math.hypot(rock.vx, rock.vy) == pytest.approx(1.6, rel=1e-5)
-            directions.add(round(math.atan2(rock.vy, rock.vx) * 32 / math.pi) % 64)
+        for x, y, vx, vy in zip(*(list(v)[:8] for v in (s.xs, s.ys, s.vxs, s.vys)), strict=True):
+            assert max(abs(x - 256), abs(y - 256)) >= 128
+            assert min(x, y) >= 0
+            assert max(x, y) < 512
+            assert math.hypot(vx, vy) == pytest.approx(1.6, rel=1e-5)
+            directions.add(round(math.atan2(vy, vx) * 32 / math.pi) % 64)
     assert len(directions) == 64
 
 
@@ -208,3 +207,10 @@ def test_the_nearest_six_of_many():
     step(env)
     edges = env.observations[0, 7:].reshape(6, 7)[:, 5]
     np.testing.assert_allclose(edges, (np.arange(60, 60 + 48, 8) - 10) / 512, atol=1e-5)
+
+
+def test_max_steps_cut_an_episode():
+    env = OceanEnv("asteroids", 1, max_steps=3)
+    env.reset(seed=0)
+    cuts = [bool(env.step(np.array([0], np.int32))[3][0]) for _ in range(6)]
+    assert cuts == [False, False, True] * 2

@@ -313,3 +313,10 @@ def test_the_compass_follows_every_step():
         counts = board[:row].sum(), board[row + 1 :].sum(), board[:, :column].sum()
         counts = [*counts, board[:, column + 1 :].sum()]
         assert env.observations[0, 246:250].tolist() == np.minimum(counts, 4).tolist()
+
+
+def test_max_steps_cut_an_episode():
+    env = OceanEnv("pacman", 1, max_steps=3)
+    env.reset(seed=0)
+    cuts = [bool(env.step(np.array([0], np.int32))[3][0]) for _ in range(6)]
+    assert cuts == [False, False, True] * 2

@@ -241,7 +241,7 @@ def test_walls_stop_a_piece_and_push_a_turn_inwards():
 
 
 def test_a_drop_locks_at_once_and_a_piece_without_room_loses():
-    env, _ = moving(O, reward_piece=0.25, reward_hole=0)
+    env, _ = moving(O, reward_piece=0.25, reward_hole=0, reward_loss=-0.5)
     reward, *_ = step(env, DROP)
     assert reward == 0.25
     assert np.argwhere(well(env) == 1).tolist() == [[0, 4], [0, 5], [1, 4], [1, 5]]
@@ -249,7 +249,7 @@ def test_a_drop_locks_at_once_and_a_piece_without_room_loses():
         reward, terminal, _, infos = step(env, DROP)
         if terminal:
             break
-    assert reward == pytest.approx(0.25 - 1)
+    assert reward == pytest.approx(0.25 - 0.5)
     assert infos[0]["perf"][0] == 0
 
 

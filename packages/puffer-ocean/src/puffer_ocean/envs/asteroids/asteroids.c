@@ -55,16 +55,12 @@ static const char *const LOG_FIELDS[] = {"score", "perf", "waves"};
 
 typedef struct {
     float x, y, vx, vy;
-    int32_t size;
-} Rock;
-
-typedef struct {
-    float x, y, vx, vy;
     int32_t ticks; /* that it flies on */
 } Shot;
 
 typedef struct {
-    Rock rocks[SLOTS]; /* the first num_rocks of them */
+    float xs[SLOTS], ys[SLOTS], vxs[SLOTS], vys[SLOTS], radii[SLOTS]; /* of num_rocks rocks */
+    int8_t sizes[SLOTS];
     Shot shots[SHOTS]; /* the first num_shots of them, oldest first */
     int32_t num_rocks, num_shots;
     float x, y, vx, vy;
@@ -112,16 +108,17 @@ PUFFER_FN float cosine(int32_t direction) {
     return SINES[(direction + TURN / 4) & (TURN - 1)];
 }
 
-/* A coordinate that left the field by less than its size. */
+/* These two have no branches, so that loops over rocks take four at a time.
+ * A coordinate that left the field by less than its size. */
 PUFFER_FN float wrap(float x) {
-    x = x < 0 ? x + FIELD : x;
-    return x >= FIELD ? x - FIELD : x;
+    x += FIELD * (float)(x < 0);
+    return x - FIELD * (float)(x >= FIELD);
 }
 
 /* The short way round. */
 PUFFER_FN float apart(float a, float b) {
     const float d = a - b;
-    return d > FIELD / 2 ? d - FIELD : d < -FIELD / 2 ? d + FIELD : d;
+    return d - FIELD * (float)((d > FIELD / 2) - (d < -FIELD / 2));
 }
 
 /* The square root to 6 digits, without a call. */
@@ -150,12 +147,15 @@ PUFFER_FN void observe(const puffer_env *env, const State *s) {
     obs[4] = (float)s->lives / (float)env->args[LIVES];
     obs[5] = 2 * s->x / FIELD - 1;
     obs[6] = 2 * s->y / FIELD - 1;
-    float edges[NEAREST + 1];
+    float all[SLOTS], edges[NEAREST + 1];
     int32_t nearest[NEAREST + 1], count = 0;
     for (int32_t i = 0; i < s->num_rocks; i++) {
-        const Rock *rock = &s->rocks[i];
-        const float dx = apart(rock->x, s->x), dy = apart(rock->y, s->y);
-        const float edge = root(dx * dx + dy * dy) - RADII[rock->size];
+        const float dx = apart(s->xs[i], s->x), dy = apart(s->ys[i], s->y);
+        all[i] = root(dx * dx + dy * dy) - s->radii[i];
+    }
+    for (int32_t i = 0; i < s->num_rocks; i++) {
+        const float edge = all[i];
+        if (count == NEAREST && edge >= edges[NEAREST - 1]) continue;
         int32_t k = count;
         for (; k > 0 && edges[k - 1] > edge; k--) {
             edges[k] = edges[k - 1];
@@ -166,30 +166,31 @@ PUFFER_FN void observe(const puffer_env *env, const State *s) {
         count += count < NEAREST;
     }
     for (int32_t k = 0; k < count; k++) {
-        const Rock *rock = &s->rocks[nearest[k]];
-        const float dx = apart(rock->x, s->x), dy = apart(rock->y, s->y);
-        const float vx = rock->vx - s->vx, vy = rock->vy - s->vy;
+        const int32_t i = nearest[k];
+        const float dx = apart(s->xs[i], s->x), dy = apart(s->ys[i], s->y);
+        const float vx = s->vxs[i] - s->vx, vy = s->vys[i] - s->vy;
         const float ahead = dx * ahead_x + dy * ahead_y, right = dy * ahead_x - dx * ahead_y;
         float *row = obs + SCALARS + k * FEATURES;
         row[0] = clip(ahead / (FIELD / 2));
         row[1] = clip(right / (FIELD / 2));
         row[2] = clip((vx * ahead_x + vy * ahead_y) / SPEED);
         row[3] = clip((vy * ahead_x - vx * ahead_y) / SPEED);
-        row[4] = RADII[rock->size] / RADII[LARGE];
+        row[4] = s->radii[i] / RADII[LARGE];
         row[5] = clip(edges[k] / FIELD);
-        row[6] = clip(right / (edges[k] + RADII[rock->size] + 1e-6f));
+        row[6] = clip(right / (edges[k] + s->radii[i] + 1e-6f));
     }
 }
 
 PUFFER_FN void add_rock(puffer_env *env, State *s, float x, float y, int32_t size) {
     const int32_t direction = puffer_randint(&env->rng, TURN);
     const float speed = SPEEDS[size] * (float)env->args[ROCK_SPEED];
-    Rock *rock = &s->rocks[s->num_rocks++];
-    rock->x = x;
-    rock->y = y;
-    rock->vx = speed * cosine(direction);
-    rock->vy = speed * sine(direction);
-    rock->size = size;
+    const int32_t i = s->num_rocks++;
+    s->xs[i] = x;
+    s->ys[i] = y;
+    s->vxs[i] = speed * cosine(direction);
+    s->vys[i] = speed * sine(direction);
+    s->radii[i] = RADII[size];
+    s->sizes[i] = (int8_t)size;
 }
 
 PUFFER_FN void start_wave(puffer_env *env, State *s) {
@@ -242,44 +243,49 @@ PUFFER_FN void steer(State *s, int32_t action) {
     s->reload = RELOAD;
 }
 
-PUFFER_FN bool touches(const Rock *rock, float x, float y, float radius) {
-    const float dx = apart(rock->x, x), dy = apart(rock->y, y), reach = RADII[rock->size] + radius;
-    return dx * dx + dy * dy < reach * reach;
+/* The first rock that touches a disc, or -1. */
+PUFFER_FN int32_t touching(const State *s, float x, float y, float radius) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < s->num_rocks; i++) {
+        const float dx = apart(s->xs[i], x), dy = apart(s->ys[i], y), reach = s->radii[i] + radius;
+        count += dx * dx + dy * dy < reach * reach;
+    }
+    for (int32_t i = 0; i < s->num_rocks && count; i++) {
+        const float dx = apart(s->xs[i], x), dy = apart(s->ys[i], y), reach = s->radii[i] + radius;
+        if (dx * dx + dy * dy < reach * reach) return i;
+    }
+    return -1;
 }
 
 /* Rock i is hit: points, and what becomes of it. The last rock takes its slot. */
 PUFFER_FN void split(puffer_env *env, State *s, int32_t i) {
-    const Rock rock = s->rocks[i];
-    s->score += POINTS[rock.size];
-    env->rewards[0] += (float)env->args[REWARD_POINTS] * (float)POINTS[rock.size];
-    s->rocks[i] = s->rocks[--s->num_rocks];
-    for (int k = 0; k < 2 && rock.size > SMALL; k++)
-        add_rock(env, s, rock.x, rock.y, rock.size - 1);
+    const float x = s->xs[i], y = s->ys[i];
+    const int32_t size = s->sizes[i], last = --s->num_rocks;
+    s->score += POINTS[size];
+    env->rewards[0] += (float)env->args[REWARD_POINTS] * (float)POINTS[size];
+    s->xs[i] = s->xs[last];
+    s->ys[i] = s->ys[last];
+    s->vxs[i] = s->vxs[last];
+    s->vys[i] = s->vys[last];
+    s->radii[i] = s->radii[last];
+    s->sizes[i] = s->sizes[last];
+    for (int k = 0; k < 2 && size > SMALL; k++) add_rock(env, s, x, y, size - 1);
 }
 
 /* One tick of a shot; false when it is gone. */
 PUFFER_FN bool fly(puffer_env *env, State *s, Shot *shot) {
     shot->x = wrap(shot->x + shot->vx);
     shot->y = wrap(shot->y + shot->vy);
-    for (int32_t i = 0; i < s->num_rocks; i++) {
-        if (!touches(&s->rocks[i], shot->x, shot->y, 0)) continue;
-        split(env, s, i);
-        return false;
-    }
-    return --shot->ticks > 0;
+    const int32_t rock = touching(s, shot->x, shot->y, 0);
+    if (rock >= 0) split(env, s, rock);
+    return --shot->ticks > 0 && rock < 0;
 }
 
 PUFFER_FN void drift(State *s) {
     for (int32_t i = 0; i < s->num_rocks; i++) {
-        s->rocks[i].x = wrap(s->rocks[i].x + s->rocks[i].vx);
-        s->rocks[i].y = wrap(s->rocks[i].y + s->rocks[i].vy);
+        s->xs[i] = wrap(s->xs[i] + s->vxs[i]);
+        s->ys[i] = wrap(s->ys[i] + s->vys[i]);
     }
-}
-
-PUFFER_FN bool is_hit(const State *s) {
-    for (int32_t i = 0; i < s->num_rocks && !s->ghost; i++)
-        if (touches(&s->rocks[i], s->x, s->y, SHIP)) return true;
-    return false;
 }
 
 /* One tick; true when the episode is over. */
@@ -294,7 +300,7 @@ PUFFER_FN bool tick(puffer_env *env, State *s, int32_t action) {
         if (++s->wave == (int32_t)env->args[WAVES]) return true;
         start_wave(env, s);
     }
-    if (!is_hit(s)) return false;
+    if (s->ghost || touching(s, s->x, s->y, SHIP) < 0) return false;
     env->rewards[0] += (float)env->args[REWARD_HIT];
     start_life(s);
     return --s->lives == 0;
@@ -322,10 +328,10 @@ static void render(const puffer_env *env, const State *s, float *out) {
     *out++ = (float)s->wave;
     for (int32_t i = 0; i < SLOTS; i++) {
         const bool there = i < s->num_rocks;
-        *out++ = s->rocks[i].x;
-        *out++ = s->rocks[i].y;
-        *out++ = there ? RADII[s->rocks[i].size] : 0;
-        *out++ = s->rocks[i].vx + 7 * s->rocks[i].vy; /* tells rocks apart */
+        *out++ = s->xs[i];
+        *out++ = s->ys[i];
+        *out++ = there ? s->radii[i] : 0;
+        *out++ = s->vxs[i] + 7 * s->vys[i]; /* tells rocks apart */
     }
     for (int32_t i = 0; i < SHOTS; i++) {
         *out++ = i < s->num_shots ? s->shots[i].x : -1;

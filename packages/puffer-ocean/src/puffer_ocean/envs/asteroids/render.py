@@ -72,8 +72,8 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
     rocks = state[7 : 7 + 4 * SLOTS].reshape(SLOTS, 4)
     canvas = Canvas(FIELD, FIELD)
     rng = np.random.default_rng(1)
-    for star in rng.uniform(4, FIELD - 4, (70, 2)).tolist():
-        canvas.line(*star, *star, 1.4, MUTED)
+    for star_x, star_y in rng.uniform(4, FIELD - 4, (70, 2)).tolist():
+        canvas.line(star_x, star_y, star_x, star_y, 1.4, MUTED)
     for rock_x, rock_y, radius, number in rocks[rocks[:, 2] > 0].tolist():
         for dx in (-FIELD, 0, FIELD):  # what leaves on one side is seen on the other
             for dy in (-FIELD, 0, FIELD):
