@@ -227,6 +227,23 @@ def test_levels_can_be_solved(arguments, count):
     assert len(found) > 0.9 * count
 
 
+def test_what_is_cut_off_is_wall():
+    """All that is no wall hangs together, boxes aside."""
+    env = OceanEnv("boxoban", 50, size=10, walls=0.4)
+    env.reset(seed=6)
+    for i in range(50):
+        rows = level(env, i)
+        inside = {(r, c) for r in range(10) for c in range(10) if rows[r][c] != "#"}
+        reached = {min(inside)}
+        waiting = [*reached]
+        while waiting:
+            r, c = waiting.pop()
+            new = {(r + dr, c + dc) for dr, dc in STEPS} & inside - reached
+            reached |= new
+            waiting += new
+        assert reached == inside
+
+
 def test_a_solution_by_hand_is_found():
     """Negative control: the search sees what cannot be solved."""
     rows = [
