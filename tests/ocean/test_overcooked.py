@@ -171,6 +171,15 @@ def test_the_observation_on_paper():
     assert env.observations[0, 34:37].tolist() == [1, 0, 1]  # done
 
 
+def test_the_others_come_in_the_order_of_numbers_from_the_own_one_on():
+    env, s = world((1, 1), (2, 3), (3, 5))
+    for i, item in enumerate((ONION, DISH, SOUP)):
+        s.cooks[i].holds = item
+    step(env, STAY, STAY, STAY)
+    third, first = [2 / 8, 1 / 8, 0, 0, 1], [-2 / 8, -1 / 8, 1, 0, 0]
+    np.testing.assert_allclose(env.observations[1, 37:], third + first)
+
+
 def test_perf_is_the_share_of_a_soup_in_40_steps():
     env, s = world((2, 3), CORNER, max_steps=100)
     s.score = 2
