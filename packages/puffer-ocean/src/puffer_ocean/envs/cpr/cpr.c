@@ -52,7 +52,7 @@ static const puffer_arg ARGS[] = {
     PUFFER_INT("max_steps", 512, 1, 1e6, "truncate an episode of so many steps"),
     PUFFER_FLOAT("reward_fruit", 1, 0, 1, "reward for a fruit"),
     PUFFER_FLOAT("reward_trample", -0.1, -1, 0, "reward for trampling a green plant"),
-    PUFFER_FLOAT("shared", 0.5, 0, 1, "share of the reward for a fruit that all get"),
+    PUFFER_FLOAT("shared", 1, 0, 1, "share of the reward for a fruit that all get"),
 };
 
 static const char *const LOG_FIELDS[] = {"score", "perf"};
