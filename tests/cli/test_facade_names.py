@@ -124,7 +124,7 @@ def test_a_sweep_from_python(tmp_path, monkeypatch):
     args["train"]["total_timesteps"], args["train"]["threads"] = 4096, 1
     args["sweep"] = {"max_runs": 2, "only": "train.learning_rate"}
     document = pufferl.sweep(args, "squared")
-    assert document["states"]["completed"] == 2
+    assert document["states"] == {"done": 2}
 
 
 def test_version():

@@ -66,6 +66,23 @@ def test_evaluations_during_training_keep_the_best_policy(tmp_path, capsys, monk
     assert json.loads(capsys.readouterr().out)["stats"] == first
 
 
+def test_the_last_evaluation_may_be_the_best(tmp_path, capsys, monkeypatch):
+    import puffer_cli.evaluate
+
+    scores = iter([0.1, 0.2, 0.3, 0.9])
+
+    def fixed(episodes):
+        return {"episodes": 8, "score": next(scores), "score_se": 0.01}
+
+    monkeypatch.setattr(puffer_cli.evaluate, "summarize", fixed)
+    arguments = ("--eval.interval", "2", "--eval.episodes", "8")
+    document, _, errors = train(tmp_path, capsys, *arguments)
+    assert document["backend"] == "native"
+    assert "best so far: score 0.9 at step 2,048" in errors
+    (best,) = tmp_path.glob("squared/*/checkpoints/best.json")
+    assert json.loads(best.read_text()) == {"step": 2048, "name": "score", "value": 0.9}
+
+
 def test_best_without_any_evaluation(tmp_path, capsys):
     train(tmp_path, capsys, "--eval.episodes", "0")
     assert main(["eval", "squared", "--policy", "best", "--run-dir", str(tmp_path)]) == 2

@@ -224,7 +224,9 @@ def _judge(
     best = checkpoint.read_best(run.checkpoints)
     if name is None or (best is not None and stats[name] <= best["value"]):
         return
-    _save(trainer, run)
+    saved = run.checkpoints / f"{trainer.global_step:016d}" / checkpoint.MANIFEST
+    if not saved.exists():  # at the end it does, and the environments are closed
+        _save(trainer, run)
     checkpoint.write_best(run.checkpoints, trainer.global_step, name, stats[name])
     dashboard.print(f"best so far: {name} {stats[name]:.4g} at step {trainer.global_step:,}")
 
