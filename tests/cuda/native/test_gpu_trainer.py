@@ -1,6 +1,7 @@
 """The GPU's trainer, run on the CPU: it passes the tests of the CPU's, and agrees with it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ LATE = [
     ("gpu_rollout.h", "clock->t++, clock->step++", "clock->t++"),
     ("gpu_rollout.h", "copy(b.stream, rollout.begins + b.first", "copy(b.stream, host.begins"),
     ("gpu_rollout.h", "if (count == 0) return;", "return;"),
+    ("gpu_rollout.h", "!host.truncations[agent", "!rollout.truncations[agent"),  # on the GPU
     ("gpu_rollout.h", "from[agents[i] * size + j]", "from[i * size + j]"),
     ("gpu_update.h", "now->draw++", "(void)now"),
     ("gpu_update.h", "copy(stream, progress, host_progress, 1);", ";"),
@@ -46,8 +48,6 @@ LATE = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new"), LATE)
 def test_a_careless_hand_is_caught(tmp_path, file, old, new):
-    import shutil
-
     folder = tmp_path / "cpp"
     shutil.copytree(build.SOURCE.parent, folder)
     source = (folder / file).read_text()
@@ -62,4 +62,5 @@ def test_a_careless_hand_is_caught(tmp_path, file, old, new):
         text=True,
         check=False,
     )  # fmt: skip
-    assert result.returncode == 1, result.stdout[-2000:]
+    assert result.returncode != 0
+    assert "does not compile" not in result.stdout
