@@ -16,7 +16,7 @@ def chosen(**settings):
 
 def test_a_gpu_without_a_compiler_says_so(monkeypatch):
     monkeypatch.setattr(nvcc, "missing", lambda: "no CUDA compiler")
-    with pytest.raises(APIUsageError, match="no CUDA compiler; use train.backend = torch"):
+    with pytest.raises(APIUsageError, match=r"no CUDA compiler; use train\.backend = torch"):
         chosen(device="cuda:1", backend="native")
     assert chosen(device="cpu") == ("native", "")  # which needs none
 
