@@ -25,18 +25,15 @@ def library(*flags):
     folder = Path(tempfile.mkdtemp(prefix="native-ops-"))
     target = folder / "ops.so"
     if ON_GPU:
-        path = nvcc.cublas()
-        linked = ("-Xlinker", str(path), "-Xlinker", f"-rpath={path.parent}")
-        compile_for_gpu(target, "-arch=native", "-shared", *linked)
+        compile_for_gpu(TESTS / "ops.cc", target, "-arch=native", *nvcc.linked())
     else:
         build.compile_library(TESTS / "ops.cc", target, (INCLUDE, *flags))
     return ctypes.CDLL(str(target))
 
 
-def compile_for_gpu(target, *flags):
-    """Compile `ops.cc` with nvcc and return what it says."""
-    command = [nvcc.nvcc(), *nvcc.FLAGS, "-Xcompiler", "-fPIC,-Wall,-Wextra", *nvcc.includes()]
-    command += [INCLUDE, *flags, "-x", "cu", str(TESTS / "ops.cc"), "-o", str(target)]
+def compile_for_gpu(source, target, *flags):
+    """Compile a source with nvcc and return what it says."""
+    command = nvcc.command(source, target, INCLUDE, *flags)
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout + result.stderr

@@ -26,13 +26,14 @@ ON_CPU = DEVICE == "cpu"
 @functools.cache
 def emulated(_device):
     folder = Path(tempfile.mkdtemp(prefix="native-emulated-"))
-    build.compile_library(build.SOURCE, folder / "trainer.so", ("-O2", "-DPUFFER_GPU"))
+    source = Path(os.environ.get("PUFFER_TEST_CPP", build.SOURCE.parent)) / "api.cc"  # or a mutant
+    build.compile_library(source, folder / "trainer.so", ("-O2", "-DPUFFER_GPU"))
     return library._open(folder / "trainer.so")
 
 
 if DEVICE == "emulated":
     library.load_cuda = emulated
-    trainer_module.choose_device = torch.device
+    trainer_module.choose_device = lambda name: torch.device("cuda:0" if name == "auto" else name)
 
 
 class Mirrored(NativePuffeRL):

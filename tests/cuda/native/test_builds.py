@@ -16,6 +16,11 @@ BUILDS = {
     "order": ("-O1", "-DPUFFER_ORDER", "-DPUFFER_CHECK"),
     "address": (*CHECK, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     "thread": (*CHECK, "-fsanitize=thread"),
+    # the GPU's trainer on the CPU
+    "gpu": ("-O2", "-DPUFFER_GPU"),
+    "gpu order": ("-O1", "-DPUFFER_GPU", "-DPUFFER_ORDER", "-DPUFFER_CHECK"),
+    "gpu address": (*CHECK, "-DPUFFER_GPU", "-fsanitize=address,undefined"),
+    "gpu thread": (*CHECK, "-DPUFFER_GPU", "-fsanitize=thread"),
 }
 
 
@@ -46,6 +51,15 @@ def test_threads_change_nothing(exercise):
     one = exercise("plain", 1)
     assert len(set(one.split())) == 6  # six runs, all different
     assert one == exercise("plain", 2) == exercise("plain", 5)
+
+
+def test_the_gpus_trainer_is_the_same_in_every_build(exercise):
+    plain = exercise("gpu", 1)
+    assert len(set(plain.split())) == 6
+    assert plain == exercise("gpu", 3)
+    assert {exercise("gpu order", 2, order) for order in (0, 1, 7)} == {plain}
+    assert plain == exercise("gpu address", 2)
+    assert plain == exercise("gpu thread", 3)
 
 
 def test_order_and_poisoned_scratch_change_nothing(exercise):

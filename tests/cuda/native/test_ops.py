@@ -201,7 +201,9 @@ def mingru_scan(call):
         h, z, p, states, y = reference_mingru(gates, x, starts, initial[:, :n])
         one = call.array(gates)
         one_states, one_y = call.empty(segments, time, n), call.empty(segments, time, n)
-        call.ops.mingru_forward(segments, time, n, one, x, starts, n + 2, initial, one_states, one_y)
+        call.ops.mingru_forward(
+            segments, time, n, one, x, starts, n + 2, initial, one_states, one_y
+        )
         one_dx, carry = call.empty(segments, time, n), call.empty(segments, n)
         call.ops.mingru_backward(
             segments, time, n, one, x, starts, n + 2, initial, one_states, dy, one_dx, carry

@@ -1,4 +1,4 @@
-"""`puffer build`: compile an environment in C to its library."""
+"""`puffer build`: compile an environment in C to its library, or the native trainer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from typing import Any
 
 from puffer_cli.parser import at_least, whole
 
-HELP = "compile an environment in C to its library"
-EPILOG = """With --debug the environment is also compiled with sanitizers and played at random, with
+HELP = "compile an environment in C to its library, or the native trainer"
+EPILOG = """`puffer build native` compiles the native trainer: for this CPU and, where there are a
+GPU and a CUDA compiler, for the GPU, which training would do at its first use. --arch names another
+GPU.
+
+With --debug the environment is also compiled with sanitizers and played at random, with
 the ends of the range and every choice of each argument. The exit code is 1 if the compiler or the
 sanitizers find something; their words are on stderr."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of this command."""
-    parser.add_argument("env", metavar="PATH", help="./FOLDER, or the name of an environment")
+    parser.add_argument(
+        "env", metavar="PATH", help="./FOLDER, or the name of an environment; or native"
+    )
+    parser.add_argument(
+        "--arch", metavar="sm_NN", help="of native: the GPU to compile for (default: this one)"
+    )
     parser.add_argument("--debug", action="store_true", help="play a build with sanitizers")
     parser.add_argument(
         "--steps",
@@ -36,6 +45,10 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     from puffer_ocean import build
     from puffer_ocean.folders import folder_of
 
+    if options.env == "native":
+        return _build_native(options)
+    if options.arch is not None:
+        raise APIUsageError("--arch is of `puffer build native`.")
     at_least(options, "steps", 1)
     folder = folder_of(options.env)
     source, library = build.source_in(folder), build.library_in(folder)
@@ -58,6 +71,33 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
             code = 1
     print(to_json(document) if options.json else "\n".join(lines))
     return code
+
+
+def _build_native(options: argparse.Namespace) -> int:
+    """Compile the trainer for the CPU and, if there is one or --arch names one, for a GPU."""
+    from puffer_cli.report import to_json
+    from puffer_core.errors import APIUsageError
+    from puffer_cuda.native import build, library, nvcc
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    libraries = []
+    try:
+        say("compiling the native trainer for the CPU (about a minute)")
+        for level, message in build.build_all().items():
+            say(f"level {level}: {message}")
+        libraries += [build.library(level) for level in build.levels()]
+        architecture = options.arch or library.gpu_architecture()
+        if architecture and options.arch is None and (reason := nvcc.missing()):
+            say(f"not compiled for the GPU ({architecture}): {reason}")
+        elif architecture:
+            libraries.append(nvcc.build_library(architecture, say))
+    except build.BuildError as error:
+        raise APIUsageError(f"the native trainer is not built: {error}.") from error
+    names = [str(path) for path in libraries if path.exists()]
+    print(to_json({"libraries": names}) if options.json else "\n".join(names))
+    return 0
 
 
 def _play(folder: Path, steps: int) -> tuple[Any, int]:

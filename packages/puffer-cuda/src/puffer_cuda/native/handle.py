@@ -29,9 +29,9 @@ class Handle:
     """Owns a `puffer_native_trainer`; it is freed with the last of its tensors.
 
     Attributes:
-        tensors: its arrays by name, as views (on a GPU: copies in the CPU's memory, which
-            `to_host` and `to_device` bring up to date): weights/NAME, gradients/NAME, momentum/NAME and
-            square/NAME of every parameter, adamw_steps, state, begins, rollout/...
+        tensors: its arrays by name, as views: weights/NAME, gradients/NAME, momentum/NAME and
+            square/NAME of every parameter, adamw_steps, state, begins, rollout/... On a GPU they
+            are copies in the CPU's memory; `to_host` and `to_device` bring either side up to date.
         counters: a `puffer_native_counters`, to read and to write.
     """
 

@@ -48,6 +48,16 @@ def load() -> Any:
     return _open(next(path for path in map(build.library, runnable) if path.exists()))
 
 
+def gpu_architecture(device: int = 0) -> str:
+    """The architecture of a GPU as nvcc names it, sm_90 say; empty without one."""
+    import torch
+
+    if device >= torch.cuda.device_count():
+        return ""
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"sm_{major}{minor}"
+
+
 @functools.cache
 def load_cuda(device: int) -> Any:
     """The trainer's library for a GPU, compiled at its first use.
@@ -58,11 +68,10 @@ def load_cuda(device: int) -> Any:
     Raises:
         NotBuiltError: it cannot be compiled here; the message says why.
     """
-    import torch
-
-    major, minor = torch.cuda.get_device_capability(device)
     try:
-        path = nvcc.build_library(f"sm_{major}{minor}", lambda line: print(line, file=sys.stderr))
+        path = nvcc.build_library(
+            gpu_architecture(device), lambda line: print(line, file=sys.stderr)
+        )
     except BuildError as error:
         raise NotBuiltError(str(error)) from error
     return _open(path)

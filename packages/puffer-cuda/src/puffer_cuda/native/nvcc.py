@@ -1,4 +1,4 @@
-"""Compile the native trainer for a GPU: with the machine's nvcc or a package's, once an architecture.
+"""Compile the native trainer for a GPU, with the nvcc of the machine or of a package.
 
 The sources are those of the CPU's trainer. The library lies in a cache of the user's, named by a
 hash of sources and compiler, so that an update of either compiles anew.

@@ -56,6 +56,8 @@ def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> s
 
 def unsupported_device(train: TrainConfig, gpu: bool) -> str:
     """The same for the device, once it is known."""
+    if gpu and train.backend == "auto":  # until it has been measured on one
+        return "on a GPU it trains only when asked: train.backend = native"
     if gpu:
         return nvcc.missing()
     if train.precision != "float32":

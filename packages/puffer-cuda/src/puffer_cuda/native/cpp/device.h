@@ -15,6 +15,12 @@
 
 #include "gpu.h"
 
+#if defined(PUFFER_GPU) && !defined(__CUDACC__)
+#include <sys/mman.h>
+
+#include <map>
+#endif
+
 namespace puffer {
 
 // HOST: the CPU's memory. PINNED: the same, which copies to and from the GPU need to be
@@ -53,9 +59,10 @@ inline void release(Place place, void *memory) {
 }
 
 inline void fill_bytes(Place place, void *memory, int value, int64_t bytes) {
-    if (place == DEVICE)
+    if (place == DEVICE) {  // and wait: streams of their own do not
         check(cudaMemset(memory, value, (size_t)bytes), "cudaMemset");
-    else
+        check(cudaDeviceSynchronize(), "cudaMemset");
+    } else
         std::memset(memory, value, (size_t)bytes);
 }
 
@@ -129,17 +136,72 @@ class Graph {
 
 #else
 
-inline void *allocate(Place, int64_t bytes) {
+#ifdef PUFFER_GPU
+
+// Memory that only kernels and copies may touch: without an Access, a host that does ends here.
+class DeviceMemory {
+   public:
+    static DeviceMemory &get() {
+        static DeviceMemory memory;
+        return memory;
+    }
+
+    struct Access {
+        Access() {
+            get().protect(PROT_READ | PROT_WRITE);
+        }
+        ~Access() {
+            get().protect(PROT_NONE);
+        }
+    };
+
+    void *map(size_t bytes) {
+        if (bytes == 0) return nullptr;
+        void *const memory =
+            mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc();
+        blocks[memory] = bytes;
+        return memory;
+    }
+    void unmap(void *memory) {
+        const auto found = blocks.find(memory);
+        if (found == blocks.end()) return;
+        munmap(memory, found->second);
+        blocks.erase(found);
+    }
+
+   private:
+    void protect(int access) {
+        for (const auto &block : blocks) mprotect(block.first, block.second, access);
+    }
+
+    std::map<void *, size_t> blocks;
+};
+
+#endif
+
+inline void *allocate(Place place, int64_t bytes) {
+#if defined(PUFFER_GPU) && !defined(PUFFER_CHECK)  // a sanitizer looks after its own blocks
+    if (place == DEVICE) return DeviceMemory::get().map((size_t)bytes);
+#endif
     void *memory = nullptr;
+    (void)place;
     if (posix_memalign(&memory, 64, (size_t)bytes)) throw std::bad_alloc();
     return memory;
 }
 
-inline void release(Place, void *memory) {
+inline void release(Place place, void *memory) {
+#if defined(PUFFER_GPU) && !defined(PUFFER_CHECK)  // a sanitizer looks after its own blocks
+    if (place == DEVICE) return DeviceMemory::get().unmap(memory);
+#endif
+    (void)place;
     std::free(memory);
 }
 
 inline void fill_bytes(Place, void *memory, int value, int64_t bytes) {
+#ifdef PUFFER_GPU
+    const DeviceMemory::Access access;
+#endif
     std::memset(memory, value, (size_t)bytes);
 }
 
@@ -156,6 +218,7 @@ inline void clear_bytes(Stream stream, void *memory, int64_t bytes) {
 }
 
 inline void synchronize(Stream stream) {
+    const DeviceMemory::Access access;
     stream.queue->run(stream.queue->submitted);
 }
 

@@ -67,7 +67,7 @@ struct Block {
     }
 };
 
-enum { THREADS = 256 };
+enum { THREADS = 256, BLOCK_THREADS = 512 };  // of a flat kernel, and at most of a phase kernel
 
 template <class F>
 __global__ void __launch_bounds__(THREADS) flat_kernel(int64_t n, F f) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(THREADS) flat_kernel(int64_t n, F f) {
 }
 
 template <class F>
-__global__ void block_kernel(F f) {
+__global__ void __launch_bounds__(BLOCK_THREADS) block_kernel(F f) {
     f(Block{}, (int64_t)blockIdx.x);
 }
 
@@ -102,9 +102,10 @@ void for_rows(Stream stream, int64_t rows, int64_t columns, F f) {
 template <class F>
 void for_blocks(Stream stream, int64_t blocks, int64_t threads, F f) {
     if (blocks == 0) return;
-    const int64_t warps = (threads + 31) / 32;
-    const unsigned size = (unsigned)(32 * (warps < 1 ? 1 : warps > 32 ? 32 : warps));
-    block_kernel<<<(unsigned)blocks, size, 0, stream.cuda>>>(f);
+    int64_t size = (threads + 31) / 32 * 32;  // whole warps
+    if (size < 32) size = 32;
+    if (size > BLOCK_THREADS) size = BLOCK_THREADS;
+    block_kernel<<<(unsigned)blocks, (unsigned)size, 0, stream.cuda>>>(f);
     check(cudaGetLastError(), "launch");
 }
 
