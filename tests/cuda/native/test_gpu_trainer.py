@@ -60,6 +60,23 @@ def test_rollouts_agree_with_the_cpus(monkeypatch):
             assert float(difference.max()) < 1e-5, name
 
 
+def test_prioritized_updates_agree_with_the_cpus(monkeypatch):
+    monkeypatch.setattr(library, "load_cuda", native_trainers.emulated)
+    monkeypatch.setattr(native_trainers.trainer_module, "choose_device", torch.device)
+
+    def learnt(device, kind):
+        vecenv = native_trainers.make_vecenv("squared", size=3)
+        config = TrainConfig(device=device, horizon=16, minibatch_size=96, seed=5, threads=2)
+        trained = kind(config, vecenv, native_trainers.policy_for(vecenv))
+        trained.evaluate()
+        trained.train()  # four minibatches, each with a draw of its own
+        return trained.handle.tensors["weights"]
+
+    ours = learnt("cuda:0", native_trainers.Mirrored)
+    theirs = learnt("cpu", native_trainers.NativePuffeRL)
+    assert float((ours - theirs).abs().max()) < 1e-3
+
+
 # What only a stream or a graph can get wrong: (file, what it says, what a careless hand writes).
 LATE = [
     ("gpu_rollout.h", "synchronize(b.stream);\n", ";\n"),  # actions are read before they are there
