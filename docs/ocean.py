@@ -31,7 +31,8 @@ cores. `perf` is logged by all of them: from 0 to 1, where 1 is solved.
 
 This page is written by `uv run python docs/ocean.py`; the figures are measured by
 `benchmarks/ocean.py`: agent steps per second of the C code on one core, and `perf` of random
-actions and after `puffer train NAME` with the shipped settings. Machine: {machine}.
+actions and after `puffer train NAME` with the shipped settings; where it is given, the time is that
+of a machine at work with other things. Machine: {machine}.
 """
 
 

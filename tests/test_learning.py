@@ -69,6 +69,25 @@ def test_breakout_and_its_evaluation(tmp_path):
         # natively, random: 0.80, 0.04; 0.61, 0.00
         ("snake", 0.5),
         ("freeway", 0.4),
+        # 1.00, 0.00; 0.93, 0.01; 0.95, 0.02; 0.86, 0.04; 0.36, 0.06
+        ("lander", 0.8),
+        ("drone", 0.7),
+        ("go", 0.7),
+        ("boxoban", 0.6),
+        ("g2048", 0.27),
+        # 0.77, 0.00; 0.70, 0.13; 1.00, 0.07; 0.99, 0.17; 0.99, 0.00
+        ("tetris", 0.5),
+        ("space_invaders", 0.45),
+        ("pacman", 0.9),
+        ("asteroids", 0.8),
+        ("enduro", 0.9),
+        # 0.72, 0.06; 0.98, 0.05; 0.64, 0.00; 0.93, 0.01; 0.38, 0.12; 0.80, 0.00
+        ("target", 0.5),
+        ("trash_pickup", 0.9),
+        ("rware", 0.45),
+        ("boids", 0.8),
+        ("cpr", 0.32),
+        ("overcooked", 0.6),
     ],
 )
 def test_shipped_environments(tmp_path, name, perf):

@@ -58,8 +58,9 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
             canvas.box(x, y + 0.08 * cell, cell, 0.2 * cell, LIGHT, 0.1 * cell)
             for bar in (0.3, 0.5, 0.7):
                 canvas.box(x + (bar - 0.04) * cell, y + 0.4 * cell, 0.08 * cell, 0.44 * cell, MUTED)
-    for agent, (number, carries) in enumerate(state[height * width :].reshape(-1, 2).tolist()):
-        x, y = (corner + cell / 2 for corner in place(number))
+    for agent, (at, carries) in enumerate(state[height * width :].reshape(-1, 2).tolist()):
+        left, top = place(at)
+        x, y = left + cell / 2, top + cell / 2
         canvas.line(x, y, x, y, 0.84 * cell, colour_of(agent))
         for eye in (-0.16, 0.16):
             canvas.line(x + eye * cell, y - 0.1 * cell, x + eye * cell, y, 0.12 * cell, BACKGROUND)
