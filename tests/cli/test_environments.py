@@ -20,7 +20,7 @@ from puffer_vector.plan import available_cpus
         ("Breakout", "'breakout'"),
         ("gymnasium/CartPole", "'CartPole-v1'"),
         ("gymnasium/cartpole-v1", "'CartPole-v1'"),
-        ("zzz", "squared"),
+        ("zzz", "`puffer envs` lists them"),
     ],
 )
 def test_unknown_names(name, nearest):

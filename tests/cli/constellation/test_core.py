@@ -247,7 +247,7 @@ def test_envelope(peer, native, table, data):
     agree(peer, native, "envelope", x, y, start, runs, len(runs), -2.0, 2.0, 4, counts, stats)
     rows = np.concatenate([np.arange(start[r], start[r + 1]) for r in runs] + [[]]).astype(int)
     rows = rows[np.isfinite(y[rows]) & (x[rows] >= -2) & (x[rows] <= 2)]
-    bucket = np.minimum(np.floor(x[rows] + 2), 3).astype(int)
+    bucket = np.minimum(np.floor(x[rows].astype(float) + 2), 3).astype(int)
     for b in range(4):
         inside = y[rows][bucket == b].astype(float)
         assert counts[b] == len(inside)
