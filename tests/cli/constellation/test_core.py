@@ -273,13 +273,17 @@ def test_points(peer, native, table, alpha, data):
         side, alpha, pixels, 20, 15,
     )  # fmt: skip
     drawn = agree(peer, native, "points", *arguments)
-    assert (drawn > 0) == bool(pixels.any())
+    px = np.where(np.isfinite(x), x.astype(float) * 4 + 10, 2)
+    py = np.where(np.isfinite(y), y.astype(float) * -3 + 7, 13)
+    left, top = (np.floor(at - 0.5 * (sizes[stamp] - 1.0)) for at in (px, py))
+    reaches = (left < 20) & (left + sizes[stamp] > 0) & (top < 15) & (top + sizes[stamp] > 0)
+    shown = (fails != 0) & (fails != 255) if context else fails == 0
+    assert drawn == (reaches & shown)[::step].sum()
+    assert drawn or not pixels.any()  # a corner that reaches in may be empty
     if alpha == 0:
         agree(peer, native, "tone", pixels, len(pixels), np.arange(256, dtype=np.uint32))
 
     found = agree(peer, native, "nearest", x, y, n, mapping, fails, 9.5, 6.5, 8.0)
-    px = np.where(np.isfinite(x), x.astype(float) * 4 + 10, 2)
-    py = np.where(np.isfinite(y), y.astype(float) * -3 + 7, 13)
     distance = np.where(passing(fails), (px - 9.5) ** 2 + (py - 6.5) ** 2, np.inf)
     near = np.flatnonzero((distance == distance.min(initial=np.inf)) & (distance <= 64))
     assert found == (near[-1] if len(near) else -1)
