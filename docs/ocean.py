@@ -30,9 +30,9 @@ Environments in C. Each is one file, and is trained with `puffer train NAME` in 
 cores. `perf` is logged by all of them: from 0 to 1, where 1 is solved.
 
 This page is written by `uv run python docs/ocean.py`; the figures are measured by
-`benchmarks/ocean.py`: agent steps per second of the C code on one core, and `perf` of random
-actions and after `puffer train NAME` with the shipped settings; where it is given, the time is that
-of a machine at work with other things. Machine: {machine}.
+`benchmarks/ocean.py`: agent steps per second of the C code on one core. `perf`, where it is given,
+is that of random actions, and after one `puffer train NAME` for the steps that are shipped, in the
+time that this took on a machine at work with other things. Machine: {machine}.
 """
 
 

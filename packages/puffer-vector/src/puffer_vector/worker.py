@@ -67,7 +67,7 @@ def run_worker(
         first_env: Global index of this worker's first environment.
         seeds: The seeds of this worker's environments.
         again: In place of a worker that failed: pickled calls to run on the new environments.
-            They are reset then, and `("ok", infos)` answers what the other left unanswered.
+            They are reset then, and `("infos", packed)` answers what the other left unanswered.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _let_kernel_watch_parent()
