@@ -1,7 +1,7 @@
 """An environment that fails in every way, and a program whose end is the test's to choose.
 
-`python fault_env.py CONTEXT FAULT ENDING` starts two workers, lets one of them fail soon, prints
-their process ids, and ends.
+`python fault_env.py CONTEXT FAULT ENDING TIMES` starts so many vectorizers of two workers, lets one
+worker of each fail soon, prints their process ids, and ends.
 """
 
 import os
@@ -105,21 +105,24 @@ def start(backend, fault, where, delay=0.0, **kwargs):
     return make(creator, env_kwargs=own, num_envs=4, backend=backend, seed=100, **kwargs)
 
 
-def main(context, fault, ending):
+def main(context, fault, ending, times):
     endless = fault in ("hang", "stuck")  # under way when the program ends; others come later
     delay = 0 if endless else 0.1
-    vecenv = start("Multiprocessing", fault, "step", delay, num_workers=2, context=context)
-    vecenv.reset()
-    vecenv.step([0] * 4)
-    vecenv.send([0] * 4)  # the step that fails
+    kwargs = {"num_workers": 2, "context": context}
+    vecenvs = [start("Multiprocessing", fault, "step", delay, **kwargs) for _ in range(int(times))]
+    for vecenv in vecenvs:
+        vecenv.reset()
+        vecenv.step([0] * 4)
+    for vecenv in vecenvs:
+        vecenv.send([0] * 4)  # the step that fails
     time.sleep(0.5 if endless else 0)
-    print(*(worker.process.pid for worker in vecenv._workers), flush=True)
+    print(*(worker.process.pid for v in vecenvs for worker in v._workers), flush=True)
     if ending == "raise":
         raise RuntimeError("the end of the program")
     if ending == "wait":  # for a signal
         time.sleep(3600)
     if ending == "recv":  # or here
-        vecenv.recv()
+        vecenvs[-1].recv()
 
 
 if __name__ == "__main__":

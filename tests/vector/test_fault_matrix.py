@@ -40,7 +40,8 @@ BACKENDS = {
     "fork": ("Multiprocessing", {"context": "fork"}),
     "spawn": ("Multiprocessing", {"context": "spawn"}),
 }
-# In the fast tests all faults of the default, and one of the others.
+# In the fast tests all faults of the default, and one of the others; in the slow ones 30 times all:
+# one after the other, or as many vectorizers in a program that ends.
 FAST = [pytest.param("forkserver", cell, 1, id=f"forkserver-{cell[0]}-{cell[1]}") for cell in CELLS]
 FAST += [
     pytest.param(name, cell, 1, id=f"{name}-{cell[0]}-{cell[1]}")
@@ -219,17 +220,16 @@ DEAD_SLOW = [
 @pytest.mark.parametrize(("context", "fault", "ending", "times"), [*DEAD_FAST, *DEAD_SLOW])
 def test_with_the_parent_dead(context, fault, ending, times, nothing_left):
     last, number, code = ENDINGS[ending]
-    for _ in range(times):
-        program = subprocess.Popen(
-            [sys.executable, "-W", "error", fault_env.__file__, context, fault, last],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        pids = [int(pid) for pid in program.stdout.readline().split()]
-        assert len(pids) == 2, program.communicate()
-        nothing_left += [*pids, program.pid]
-        if number is not None:
-            program.send_signal(number)
-        _, errors = program.communicate(timeout=SECONDS)  # ends when the workers have, too
-        assert code in (None, program.returncode), errors
-        if code == 0 and fault in HANGS:
-            assert errors == ""
+    program = subprocess.Popen(
+        [sys.executable, "-W", "error", fault_env.__file__, context, fault, last, str(times)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    pids = [int(pid) for pid in program.stdout.readline().split()]
+    assert len(pids) == 2 * times, program.communicate()
+    nothing_left += [*pids, program.pid]
+    if number is not None:
+        program.send_signal(number)
+    _, errors = program.communicate(timeout=SECONDS)  # ends when the workers have, too
+    assert code in (None, program.returncode), errors
+    if code == 0 and fault in HANGS:
+        assert errors == ""
