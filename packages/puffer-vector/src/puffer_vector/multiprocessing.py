@@ -214,8 +214,9 @@ def _context(context: str | BaseContext | None) -> BaseContext:
     if context is None:
         # Not fork: it copies the locks of threads that the parent runs, torch's among them.
         context = "forkserver" if "forkserver" in methods else "spawn"
+    if context == "forkserver":
         # Imported once instead of in every worker. A program with a fork server of its own is
-        # not affected if that one runs already, or gives its own context.
+        # not affected if that one runs already, or gives a context instead of a name.
         multiprocessing.set_forkserver_preload(["puffer_vector.worker"])
     if context not in methods:
         raise APIUsageError(f"context must be one of {', '.join(methods)}, got {context!r}.")
