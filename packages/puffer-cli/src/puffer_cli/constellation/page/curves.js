@@ -51,7 +51,7 @@ export class Curves extends View {
   }
 
   #draw() {
-    const { model } = this, { width, height } = this.plot.getBoundingClientRect();
+    const { model } = this, { width, height } = this.size;
     const x = model.curveColumn(this.mine.x), y = model.curveColumn(this.mine.y);
     if (!x || !y) return void (this.note.textContent = "loading the curves…");
     const box = { left: MARGIN.left, top: MARGIN.top, width: Math.max(40, width - MARGIN.left - MARGIN.right), height: Math.max(40, height - MARGIN.top - MARGIN.bottom) };
