@@ -72,6 +72,7 @@ export class Cloud extends View {
     this.map = [size, width / 2, -size, height / 2, -1000, -1000];
     this.ratio = ratio;
     this.painter.ground = null; // the same blocks hold other places
+    for (const block of this.flat) block.version = (block.version ?? 0) + 1;
     this.painter.draw(...this.flat, this.map, ratio, width, height);
     this.#frame(columns);
     const out = n - Math.min(...places.map(({ finite }) => finite));

@@ -6,11 +6,13 @@ import { makeCore } from "./core.js";
 import { SCALES, forward } from "./scales.js";
 import { entry } from "./state.js";
 import { colorRows, densityPalette, fillPalette } from "./colors.js";
+import { openCard } from "./webgl.js";
 
 export const BINS = 64;
 const MASKS = 24; // columns beside the data's own, for filters that are no range
 const LAZY = 300000; // rows from which a picture that moves is thinned
 const THIN = 100000; // points that it then shows
+const MANY = 150000; // rows from which a graphics card draws them, if there is one
 const CALM = 160; // milliseconds without input until everything is drawn in full
 const BUDGET = 7; // milliseconds of a frame after which slow views wait
 
@@ -34,6 +36,19 @@ export class Model {
       return this.wasm;
     });
     this.#adopt(parsed, core);
+    this.#chooseCard();
+  }
+
+  /** Let a graphics card draw the points, or not; `?renderer=webgl2` or `pixels` decides instead. */
+  #chooseCard() {
+    const asked = new URLSearchParams(location.search).get("renderer");
+    if (asked === "pixels" || !(asked === "webgl2" || this.n > MANY)) return void (this.card = null);
+    if (this.card) return this.card.forget();
+    this.card = openCard(asked === "webgl2");
+    this.card?.canvas.addEventListener("webglcontextlost", () => {
+      this.card = null;
+      this.mark("data");
+    });
   }
 
   #adopt({ header, rows, columns, start, curve }, core) {
@@ -253,7 +268,7 @@ export class Model {
       this.matrix, this.stride, this.n, columns, ranges, inverted, k, this.fails, this.which,
     );
     this.filtered = k > 0;
-    this.turnOfFilter = (this.turnOfFilter ?? 0) + 1;
+    this.turnOfFilter = this.fails.version = (this.turnOfFilter ?? 0) + 1;
     this.stats.rows += this.n * Math.max(1, k);
     this.counts.clear();
     for (const block of [columns, ranges, inverted]) this.core.free(block);
@@ -293,6 +308,7 @@ export class Model {
     densityPalette(this.density.a, palette);
     const shapes = this.column(shape), sizes = this.column(size);
     this.stamped = Boolean(shapes || sizes);
+    this.color.version = this.stamp.version = (this.color.version ?? 0) + 1;
     if (!this.stamped) return;
     const codes = shapes?.labels ? this.raw(shapes).a : null;
     const shapeBins = shapes && !codes ? this.binsOf(shapes).block.a : null;
@@ -442,7 +458,7 @@ export class Model {
   get moving() { return performance.now() - this.input < CALM; }
 
   /** How many rows apart are those that are drawn now. */
-  get step() { return this.moving && this.n > LAZY ? Math.ceil(this.n / THIN) : 1; }
+  get step() { return this.moving && this.n > LAZY && !this.card ? Math.ceil(this.n / THIN) : 1; }
 
   request() {
     if (this.requested) return;

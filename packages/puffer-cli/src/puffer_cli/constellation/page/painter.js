@@ -1,4 +1,4 @@
-// Points as pixels, drawn by the core.
+// Points as pixels: from the core, or from a graphics card where rows are very many.
 
 import { theme } from "./theme.js";
 
@@ -24,7 +24,7 @@ export class Painter {
       this.sizes = core.make(Uint8Array, SHAPES * SIZES);
       this.map = core.make(Float64Array, 6);
       this.grey = core.make(Uint32Array, 1);
-      this.pixels = this.ground = null;
+      this.pixels = this.under = this.ground = null;
       this.diameter = 0;
     }
     if (this.pixels && this.width === width && this.height === height) return;
@@ -52,9 +52,20 @@ export class Painter {
     const [, css] = DIAMETER.find(([most]) => model.count <= most);
     this.#stamp(Math.max(1, Math.round(css * ratio)));
     this.map.a.set(map);
+    const crisp = model.count > CRISP || draw === "solid", some = model.count < model.n, alpha = crisp ? 255 : 215;
+    const context = this.canvas.getContext("2d", { alpha: false });
+    this.grey.a[0] = colors.contextPixel;
+    if (model.card && draw !== "density") {
+      const { card, n } = model, middle = [null, 2]; // the circle of middle size
+      card.begin(width, height, colors.panelPixel, map, { stamps: this.stamps.a, sizes: this.sizes.a });
+      if (some) card.points(n, x, y, { fails: [null, 0], color: [null, 0], stamp: middle }, this.grey.a, 255);
+      const stamp = model.stamped ? [model.stamp] : middle;
+      card.points(n, x, y, { fails: [model.fails], color: [model.color], stamp }, model.palette.a, alpha);
+      model.stats.points += model.count;
+      return card.end(context, width, height);
+    }
     const { core, pixels, under, stamps, sizes } = this;
     const paint = (fails, color, palette, plain, alpha, out) => {
-      // plain: one stamp, the circle of middle size
       const [kinds, all, sized] = plain ? [null, stamps.part(2 * SIDE * SIDE, SIDE * SIDE), sizes.part(2, 1)] : [model.stamp, stamps, sizes];
       return core.points(x, y, model.n, model.step, this.map, fails, color, palette, kinds, all, sized, SIDE, alpha, out, width, height);
     };
@@ -64,21 +75,19 @@ export class Painter {
       core.tone(pixels, width * height, model.density);
       for (let i = 0, { a } = pixels; i < a.length; i++) if (a[i] === 0) a[i] = colors.panelPixel;
     } else {
-      if (model.count < model.n) {
+      if (some) {
         // all rows in grey, beneath; they stay while a filter moves
         const ground = [x, y, ...map, this.diameter, model.step, colors.panelPixel, colors.contextPixel];
         if (!this.ground || ground.some((value, k) => value !== this.ground[k])) {
           this.ground = ground;
           under.a.fill(colors.panelPixel);
-          this.grey.a[0] = colors.contextPixel;
           paint(null, null, this.grey, true, 255, under);
         }
         pixels.a.set(under.a);
       } else pixels.a.fill(colors.panelPixel);
-      const crisp = model.count > CRISP || draw === "solid";
-      model.stats.points += paint(model.fails, model.color, model.palette, !model.stamped, crisp ? 255 : 215, pixels);
+      model.stats.points += paint(model.fails, model.color, model.palette, !model.stamped, alpha, pixels);
     }
     const bytes = new Uint8ClampedArray(pixels.a.buffer, pixels.a.byteOffset, width * height * 4);
-    this.canvas.getContext("2d", { alpha: false }).putImageData(new ImageData(bytes, width, height), 0, 0);
+    context.putImageData(new ImageData(bytes, width, height), 0, 0);
   }
 }
