@@ -6,8 +6,8 @@
 #include "core.h"
 #pragma GCC visibility pop
 
-enum { BINS = 64, MISSING = BINS, LEVELS = 32, NONE = 255, BLOCK = 2048 };
-enum { STAMPS = 32, SIDE = 32 }; /* at most so many, and so many pixels wide */
+enum { BINS = 64, MISSING = BINS, LEVELS = 32, NONE = 255, BLOCK = 2048, CHUNK = 512 };
+enum { SIDE = 32 }; /* pixels of the widest stamp */
 
 static int finite(double value) {
     return value - value == 0;
@@ -274,19 +274,29 @@ static uint32_t mix(uint32_t below, uint32_t above, uint32_t weight) {
     return even | odd;
 }
 
-/* Rows of a stamp that are half covered or more, each from `from` to before `to`. */
-struct spans {
-    uint8_t from[SIDE], to[SIDE];
-};
-
-static void find_spans(const uint8_t *coverage, int32_t size, struct spans *spans) {
-    for (int32_t y = 0; y < size; y++, coverage += size) {
-        int32_t from = 0, to = size;
-        while (from < to && !(coverage[from] & 128)) from++;
-        while (to > from && !(coverage[to - 1] & 128)) to--;
-        spans->from[y] = (uint8_t)from;
-        spans->to[y] = (uint8_t)to;
+/* The pixels of m values, `step` apart. */
+static void pixels_of(const float *values, uint32_t m, uint32_t step, const double *map,
+                      uint32_t axis, double *out) {
+    const double scale = map[2 * axis], offset = map[2 * axis + 1], missing = map[4 + axis];
+    for (uint32_t k = 0; k < m; k++) {
+        const double value = values[k * step], at = value * scale + offset;
+        out[k] = finite(value) ? at : missing;
     }
+}
+
+/* Offsets of the pixels of a stamp that are half covered or more; returns their number. */
+static uint32_t find_dots(const uint8_t *coverage, int32_t size, int32_t width, int32_t *dots) {
+    uint32_t count = 0;
+    for (int32_t p = 0; p < size * size; p++) {
+        if (coverage[p] & 128) dots[count++] = p / size * width + p % size;
+    }
+    return count;
+}
+
+/* A pixel of a point. */
+static uint32_t cover(uint32_t below, uint32_t paint, uint32_t coverage, uint32_t alpha) {
+    if (alpha == 255) return coverage & 128 ? paint : below;
+    return alpha == 0 ? below + (coverage >> 7) : mix(below, paint, (coverage * alpha + 127) / 255);
 }
 
 uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t step, const double *map,
@@ -294,49 +304,49 @@ uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t step, 
                      const uint8_t *stamp, const uint8_t *stamps, const uint8_t *sizes,
                      uint32_t side, uint32_t alpha, uint32_t *pixels, int32_t width,
                      int32_t height) {
-    struct spans spans[STAMPS];
-    uint32_t rows[BLOCK], drawn = 0, known = 0;
-    for (uint32_t next = 0, pass = 0, k = 0; k < pass || next < n; k++) {
-        if (k == pass) { /* the next rows that pass, found without a branch that is hard to guess */
-            for (k = pass = 0; next < n && pass < BLOCK; next += step) {
-                rows[pass] = next;
-                pass += passes(fails, next);
-            }
-            if (pass == 0) break;
+    double px[CHUNK], py[CHUNK];
+    uint16_t rows[CHUNK];
+    int32_t dots[SIDE * SIDE];
+    const int plain = stamp == NULL && alpha == 255; /* one stamp, its pixels known beforehand */
+    const uint32_t dotted = plain ? find_dots(stamps, sizes[0], width, dots) : 0;
+    uint32_t drawn = 0;
+    for (uint32_t start = 0, m; start < n; start += m * step) {
+        m = (n - start - 1) / step + 1;
+        if (m > CHUNK) m = CHUNK;
+        pixels_of(x + start, m, step, map, 0, px);
+        pixels_of(y + start, m, step, map, 1, py);
+        uint32_t pass = 0;
+        for (uint32_t k = 0; k < m; k++) { /* no branch: it would be guessed wrong too often */
+            rows[pass] = (uint16_t)k;
+            pass += passes(fails, start + k * step) & (px[k] > -64) & (py[k] > -64) &
+                    (px[k] < width + 64) & (py[k] < height + 64);
         }
-        const uint32_t i = rows[k];
-        const double px = pixel(x[i], map, 0), py = pixel(y[i], map, 1);
-        if (!(px > -64 && py > -64 && px < width + 64 && py < height + 64)) continue;
-        const uint32_t kind = stamp == NULL ? 0 : stamp[i];
-        const int32_t size = sizes[kind];
-        /* px + 64 is positive: the cast rounds down */
-        const int32_t left = (int32_t)(px + 64 - 0.5 * (size - 1)) - 64;
-        const int32_t top = (int32_t)(py + 64 - 0.5 * (size - 1)) - 64;
-        const int32_t x0 = left < 0 ? -left : 0, y0 = top < 0 ? -top : 0;
-        const int32_t x1 = left + size > width ? width - left : size;
-        const int32_t y1 = top + size > height ? height - top : size;
-        if (x0 >= x1 || y0 >= y1) continue;
-        const uint32_t paint = palette[color == NULL ? 0 : color[i]];
-        const uint8_t *const coverage = stamps + kind * side * side;
-        struct spans *const span = &spans[kind];
-        if (!(known >> kind & 1)) {
-            find_spans(coverage, size, span);
-            known |= 1u << kind;
-        }
-        drawn++;
-        uint32_t *out = pixels + (ptrdiff_t)(top + y0) * width + left;
-        for (int32_t dy = y0; dy < y1; dy++, out += width) {
-            if (alpha == 255 || alpha == 0) {
-                const int32_t from = span->from[dy] < x0 ? x0 : span->from[dy];
-                const int32_t to = span->to[dy] > x1 ? x1 : span->to[dy];
-                for (int32_t dx = from; dx < to; dx++) out[dx] = alpha ? paint : out[dx] + 1;
+        for (uint32_t r = 0; r < pass; r++) {
+            const uint32_t k = rows[r], i = start + k * step;
+            const uint32_t kind = stamp == NULL ? 0 : stamp[i];
+            const int32_t size = sizes[kind];
+            /* a pixel + 64 is positive: the cast rounds down */
+            const int32_t left = (int32_t)(px[k] + 64 - 0.5 * (size - 1)) - 64;
+            const int32_t top = (int32_t)(py[k] + 64 - 0.5 * (size - 1)) - 64;
+            const uint32_t paint = palette[color == NULL ? 0 : color[i]];
+            uint32_t *out = pixels + (ptrdiff_t)top * width + left;
+            if (plain && left >= 0 && top >= 0 && left + size <= width && top + size <= height) {
+                for (uint32_t d = 0; d < dotted; d++) out[dots[d]] = paint;
+                drawn++;
                 continue;
             }
-            const uint8_t *const cover = coverage + dy * size;
-            for (int32_t dx = x0; dx < x1; dx++) {
-                const uint32_t weight = (cover[dx] * alpha + 127) / 255;
-                if (weight) out[dx] = mix(out[dx], paint, weight);
+            const int32_t x0 = left < 0 ? -left : 0, y0 = top < 0 ? -top : 0;
+            const int32_t x1 = left + size > width ? width - left : size;
+            const int32_t y1 = top + size > height ? height - top : size;
+            if (x0 >= x1 || y0 >= y1) continue;
+            const uint8_t *row = stamps + kind * side * side + y0 * size;
+            out += (ptrdiff_t)y0 * width;
+            for (int32_t dy = y0; dy < y1; dy++, row += size, out += width) {
+                for (int32_t dx = x0; dx < x1; dx++) {
+                    out[dx] = cover(out[dx], paint, row[dx], alpha);
+                }
             }
+            drawn++;
         }
     }
     return drawn;

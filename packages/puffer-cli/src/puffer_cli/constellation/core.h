@@ -66,7 +66,7 @@ void core_stamp(uint32_t shape, uint32_t size, uint8_t *coverage);
 
 /* Draw rows 0, step, 2 step, ... that pass as points. map: pixel = x * map[0] + map[1],
  * y * map[2] + map[3]; map[4], map[5] are the pixels of a missing x, a missing y. Row i has colour
- * palette[color[i]] and stamp stamp[i] (at most 32), of sizes[...] pixels (at most 32) at
+ * palette[color[i]] and stamp stamp[i], of sizes[...] pixels (at most 32) at
  * stamps[... * side * side]. alpha 255 is opaque; below, edges are smooth and colours mix; 0 counts
  * points in `pixels` for core_tone. Returns how many points were drawn. */
 uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t step, const double *map,

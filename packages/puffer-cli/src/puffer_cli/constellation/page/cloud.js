@@ -1,7 +1,7 @@
 // Points in space, turned by dragging; the core draws them as it draws a plane.
 
 import { View } from "./model.js";
-import { button, deviceRatio, h, s, say, select } from "./dom.js";
+import { button, choose, deviceRatio, h, s, say, select } from "./dom.js";
 import { brief } from "./axes.js";
 import { choices, tooltip } from "./columns.js";
 import { Painter } from "./painter.js";
@@ -38,7 +38,7 @@ export class Cloud extends View {
   draw(keys) {
     const { model } = this, names = ["x", "y", "z"];
     if (keys.has("data")) for (const picker of this.pickers) choices(picker, model);
-    names.forEach((axis, k) => { this.pickers[k].value = this.mine[axis]; });
+    names.forEach((axis, k) => choose(this.pickers[k], this.mine[axis]));
     const columns = names.map((axis) => model.column(this.mine[axis]));
     if (columns.some((column) => !column)) return;
     if (KEYS.some((key) => keys.has(key))) this.#points(columns);

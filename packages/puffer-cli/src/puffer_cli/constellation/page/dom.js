@@ -85,6 +85,11 @@ export async function copy(text) {
   }
 }
 
+/** Set the choice of a select, unless it is that: setting looks at all of them. */
+export function choose(element, value) {
+  if (element.value !== value) element.value = value;
+}
+
 /** Set a text, unless it stands there: what does not change is not laid out anew. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -11,6 +11,7 @@ import { ICONS } from "./icons.js";
 
 const MAX_LABELS = 12; // that are shown of a category
 
+const KEYS = ["data", "resize", "scroll", "filters", "lassos", "search", "scales", "color", "palette", "theme", "blur"];
 const PARTS = { result: "Results", setting: "Settings", projection: "Projections", info: "Runs" };
 
 export class Filters extends View {
@@ -30,6 +31,7 @@ export class Filters extends View {
   }
 
   draw(keys) {
+    if (!KEYS.some((key) => keys.has(key))) return;
     if (keys.has("data")) this.#build();
     const names = [...this.visible].filter((name) => this.items.has(name));
     this.model.histograms(names);
@@ -244,8 +246,10 @@ class Histogram {
     for (let k = 0; k < BINS; k++) {
       const from = Math.round(k * bar), to = Math.max(from + 1, Math.round((k + 1) * bar) - gap);
       const paint = colored ? pixelOf(ramp(model.state.now.palette, k / (BINS - 1))) : accent;
-      const top = height - tall(total[k]), middle = height - tall(counts[k]);
-      for (let y = top; y < height; y++) pixels.fill(y < middle ? grey : paint, y * width + from, y * width + to);
+      const middle = height - tall(counts[k]);
+      for (let y = height - tall(total[k]); y < height; y++) {
+        for (let at = y * width + from, end = y * width + to; at < end; at++) pixels[at] = y < middle ? grey : paint;
+      }
     }
     canvas.getContext("2d").putImageData(image, 0, 0);
   }

@@ -1,7 +1,7 @@
 // A scatter plot: points in pixels by the core, axes and what is pointed out in SVG above them.
 
 import { View } from "./model.js";
-import { button, deviceRatio, h, s, say, select } from "./dom.js";
+import { button, choose, deviceRatio, h, s, say, select } from "./dom.js";
 import { brief, columnTicks, drawAxes } from "./axes.js";
 import { SCALES, forward, inverse, thousands } from "./scales.js";
 import { MAX_PINS } from "./state.js";
@@ -119,8 +119,8 @@ export class Scatter extends View {
   #show() {
     for (const axis of ["x", "y"]) {
       const column = this.model.column(this.mine[axis]);
-      this.pickers[axis].column.value = this.mine[axis];
-      this.pickers[axis].scale.value = column ? this.model.scaleOf(column) : "linear";
+      choose(this.pickers[axis].column, this.mine[axis]);
+      choose(this.pickers[axis].scale, column ? this.model.scaleOf(column) : "linear");
       this.pickers[axis].scale.disabled = !column || Boolean(column.labels);
     }
   }
@@ -187,8 +187,10 @@ export class Scatter extends View {
       const [x, y] = this.#at(model.hover, g);
       parts.push(s("circle", { class: "hover", cx: x, cy: y, r: 7 }));
     }
+    if (!parts.length && !this.over.hasChildNodes()) return;
     const { left: x, top: y, width, height } = box; // an inner frame cuts off what lies outside
-    this.over.replaceChildren(s("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...parts));
+    const frame = s("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...parts);
+    this.over.replaceChildren(...(parts.length ? [frame] : []));
   }
 
   /** What the picture leaves out or thins, and a sentence for those who do not see it. */
