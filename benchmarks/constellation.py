@@ -1,10 +1,11 @@
 """Frames of Constellation in headless Chromium, without a GPU.
 
-    uv run --group browser python benchmarks/constellation.py [--rows 100000] [--seconds 5]
+    uv run --group browser python benchmarks/constellation.py [--rows 100000] [--seconds 5] [--peers]
 
 Two scatter plots and the histograms that fit on the screen; a brush is dragged and a plot zoomed in
 turn, one step a frame. Prints frames a second, milliseconds of the main thread a frame, the time to
-the first picture, and memory.
+the first picture, and memory; with --peers also the frames a second of plotly's scattergl and of
+regl-scatterplot, which draw the same two plots (scatter_peers.py).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scatter_peers
 from playwright.sync_api import sync_playwright
 
 from puffer_cli.constellation import dataset
@@ -38,8 +41,8 @@ async (seconds) => {
             last = now;
             if (now - begun > 1000 * seconds) return done();
             model.touch();
-            const t = (step++ % 120) / 120, wide = high - low;
-            if (step % 240 < 120) {
+            const t = (step % 60) / 60, wide = high - low;
+            if (step++ % 120 < 60) {
                 const from = low + 0.6 * t * wide;
                 state.set({ filters: { c2: { low: from, high: from + 0.4 * wide } } }, false);
             } else {
@@ -105,13 +108,32 @@ def measure(rows: int, seconds: float) -> dict[str, Any]:
     return {"rows": rows, "first_picture_ms": first, "js_heap_mb": heap / 1e6, **found}
 
 
+def peers(rows: int, seconds: float) -> dict[str, Any]:
+    """The same columns drawn by others, which the user's cache keeps."""
+    columns = table(rows).runs.columns
+    chosen = np.stack([columns[f"c{k}"].values for k in (2, 3, 0, 1)]).astype(np.float32)
+    cache = Path.home() / ".cache" / "puffer" / "scatter-peers"
+    flags = [flag for flag in FLAGS if flag != "--disable-gpu"] + scatter_peers.GL_FLAGS
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        found = scatter_peers.measure(browser, cache, chosen, seconds)
+        browser.close()
+    return found
+
+
 def main() -> None:
     """Print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument(
+        "--peers", action="store_true", help="fetch others by npm, measure them too"
+    )
     options = parser.parse_args()
-    print(json.dumps(measure(options.rows, options.seconds), indent=2))
+    found = measure(options.rows, options.seconds)
+    if options.peers:
+        found["peers"] = peers(options.rows, options.seconds)
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ FLAGS = ("-std=c11", "-O3", "-Wall", "-Wextra", "-ffp-contract=off", "-fno-math-
 NATIVE = ("-shared", "-fPIC", "-fvisibility=hidden")
 WASM32 = (
     "--target=wasm32",
-    "-O2",  # half the size, as fast
+    "-Os",  # a third smaller than -O2, as fast
     "-msimd128",
     "-mbulk-memory",
     "-mnontrapping-fptoint",

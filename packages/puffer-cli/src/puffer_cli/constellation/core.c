@@ -6,7 +6,8 @@
 #include "core.h"
 #pragma GCC visibility pop
 
-enum { BINS = 64, MISSING = BINS, LEVELS = 32, HIDDEN = 255, BLOCK = 4096 };
+enum { BINS = 64, MISSING = BINS, LEVELS = 32, NONE = 255, BLOCK = 2048, CHUNK = 512 };
+enum { SIDE = 32 }; /* pixels of the widest stamp */
 
 static int finite(double value) {
     return value - value == 0;
@@ -17,31 +18,33 @@ static int passes(const uint8_t *fails, uint32_t row) {
 }
 
 uint32_t core_filter(const float *values, uint32_t stride, uint32_t n, const uint32_t *columns,
-                     const float *ranges, const uint8_t *inverted, uint32_t filters,
-                     const uint8_t *hidden, uint8_t *fails, uint8_t *which) {
+                     const float *ranges, const uint8_t *inverted, uint32_t filters, uint8_t *fails,
+                     uint8_t *which) {
+    int32_t bad[BLOCK];
     uint32_t count = 0;
     for (uint32_t start = 0; start < n; start += BLOCK) { /* a block stays in the cache */
-        const uint32_t end = n - start < BLOCK ? n : start + BLOCK;
-        for (uint32_t i = start; i < end; i++) {
-            fails[i] = 0;
-            which[i] = HIDDEN;
+        const uint32_t m = n - start < BLOCK ? n - start : BLOCK;
+        uint8_t *const failed = fails + start, *const last = which + start;
+        for (uint32_t i = 0; i < m; i++) {
+            failed[i] = 0;
+            last[i] = NONE;
         }
         for (uint32_t j = 0; j < filters; j++) {
-            const float *column = values + (size_t)columns[j] * stride;
+            const float *const column = values + (size_t)columns[j] * stride + start;
             const float low = ranges[2 * j], high = ranges[2 * j + 1];
-            const uint8_t outside = inverted[j] != 0;
-            for (uint32_t i = start; i < end; i++) {
+            const int32_t outside = inverted[j] != 0;
+            for (uint32_t i = 0; i < m; i++) { /* as wide as the floats: this is vectorised */
                 const float v = column[i];
-                const uint8_t in = (v >= low) & (v <= high), known = v == v;
-                const uint8_t bad = 1 ^ (known & (in ^ outside));
-                fails[i] = (uint8_t)(fails[i] + bad);
-                which[i] = bad ? (uint8_t)j : which[i];
+                const int32_t in = (v >= low) & (v <= high), known = v == v;
+                bad[i] = 1 ^ (known & (in ^ outside));
+            }
+            for (uint32_t i = 0; i < m; i++) {
+                const uint8_t no = (uint8_t)bad[i];
+                failed[i] = (uint8_t)(failed[i] + no);
+                last[i] = no ? (uint8_t)j : last[i];
             }
         }
-        for (uint32_t i = start; i < end; i++) {
-            if (hidden != NULL && hidden[i]) fails[i] = HIDDEN;
-            count += fails[i] == 0;
-        }
+        for (uint32_t i = 0; i < m; i++) count += failed[i] == 0;
     }
     return count;
 }
@@ -49,12 +52,23 @@ uint32_t core_filter(const float *values, uint32_t stride, uint32_t n, const uin
 void core_histograms(const uint8_t *bins, uint32_t stride, uint32_t n, const uint32_t *columns,
                      uint32_t m, const uint8_t *own, const uint8_t *fails, const uint8_t *which,
                      uint32_t *counts) {
-    for (uint32_t j = 0; j < m; j++, counts += BINS + 1) {
-        const uint8_t *bin = bins + (size_t)columns[j] * stride;
-        for (uint32_t b = 0; b <= BINS; b++) counts[b] = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            const uint32_t all = fails[i] == 0, rest = (fails[i] == 1) & (which[i] == own[j]);
-            counts[bin[i]] += all | rest;
+    uint16_t rows[BLOCK];
+    for (uint32_t k = 0; k < m * (BINS + 1); k++) counts[k] = 0;
+    for (uint32_t start = 0; start < n; start += BLOCK) {
+        const uint32_t end = n - start < BLOCK ? n - start : BLOCK;
+        const uint8_t *const failed = fails + start, *const last = which + start;
+        uint32_t pass = 0;
+        for (uint32_t i = 0; i < end; i++) {
+            rows[pass] = (uint16_t)i;
+            pass += failed[i] == 0;
+        }
+        for (uint32_t j = 0; j < m; j++) {
+            const uint8_t *const bin = bins + (size_t)columns[j] * stride + start;
+            uint32_t *const count = counts + j * (BINS + 1);
+            for (uint32_t k = 0; k < pass; k++) count[bin[rows[k]]]++;
+            for (uint32_t i = 0; i < end && own[j] != NONE; i++) {
+                count[bin[i]] += (failed[i] == 1) & (last[i] == own[j]);
+            }
         }
     }
 }
@@ -167,20 +181,29 @@ void core_ranks(const float *values, const uint32_t *order, uint32_t count, uint
     }
 }
 
-uint32_t core_front(const float *cost, const float *score, uint32_t n, const uint8_t *fails,
-                    uint32_t *order, uint32_t *scratch, uint32_t *front) {
-    uint32_t count = 0, kept = 0;
+uint32_t core_order(const float *cost, const float *score, uint32_t n, uint32_t *order,
+                    uint32_t *scratch, float *scores) {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (finite(cost[i]) && finite(score[i]) && passes(fails, i)) order[count++] = i;
+        if (finite(cost[i]) && finite(score[i])) order[count++] = i;
     }
     radix_sort(score, count, 0xffffffffu, order, scratch);
     radix_sort(cost, count, 0, order, scratch);
+    for (uint32_t k = 0; k < count; k++) scores[k] = score[order[k]];
+    return count;
+}
+
+uint32_t core_front(const float *cost, const uint32_t *order, const float *scores, uint32_t count,
+                    const uint8_t *fails, uint32_t *front) {
+    uint32_t kept = 0;
+    float best = 0;
     for (uint32_t k = 0; k < count; k++) {
-        const uint32_t row = order[k], last = kept ? front[kept - 1] : row;
-        if (kept == 0 || score[row] > score[last] ||
-            (score[row] == score[last] && cost[row] == cost[last])) {
-            front[kept++] = row;
-        }
+        if (kept && !(scores[k] >= best)) continue;
+        const uint32_t row = order[k];
+        if (!passes(fails, row)) continue;
+        if (kept && scores[k] == best && cost[row] != cost[front[kept - 1]]) continue;
+        best = scores[k];
+        front[kept++] = row;
     }
     return kept;
 }
@@ -193,29 +216,14 @@ static void gather(double value, uint32_t *count, double *stats) {
     (*count)++;
 }
 
-static void clear(uint32_t m, uint32_t *counts, double *stats) {
-    for (uint32_t k = 0; k < m; k++) {
-        counts[k] = 0;
-        stats[3 * k] = stats[3 * k + 1] = stats[3 * k + 2] = 0;
-    }
-}
-
-void core_groups(const float *values, const uint8_t *group, uint32_t n, const uint8_t *fails,
-                 uint32_t groups, uint32_t *counts, double *stats) {
-    clear(groups, counts, stats);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t g = group[i];
-        if (g < groups && finite(values[i]) && passes(fails, i)) {
-            gather(values[i], &counts[g], &stats[3 * g]);
-        }
-    }
-}
-
 void core_envelope(const float *x, const float *y, const uint32_t *start, const uint32_t *runs,
                    uint32_t m, double low, double high, uint32_t buckets, uint32_t *counts,
                    double *stats) {
     const double scale = high > low ? buckets / (high - low) : 0;
-    clear(buckets, counts, stats);
+    for (uint32_t k = 0; k < buckets; k++) {
+        counts[k] = 0;
+        stats[3 * k] = stats[3 * k + 1] = stats[3 * k + 2] = 0;
+    }
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t i = start[runs[k]]; i < start[runs[k] + 1]; i++) {
             const double at = (x[i] - low) * scale;
@@ -266,41 +274,79 @@ static uint32_t mix(uint32_t below, uint32_t above, uint32_t weight) {
     return even | odd;
 }
 
-uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t first, uint32_t step,
-                     const double *map, const uint8_t *fails, uint32_t context,
-                     const uint8_t *color, const uint32_t *palette, const uint8_t *stamp,
-                     const uint8_t *stamps, const uint8_t *sizes, uint32_t side, uint32_t alpha,
-                     uint32_t *pixels, int32_t width, int32_t height) {
+/* The pixels of m values, `step` apart. */
+static void pixels_of(const float *values, uint32_t m, uint32_t step, const double *map,
+                      uint32_t axis, double *out) {
+    const double scale = map[2 * axis], offset = map[2 * axis + 1], missing = map[4 + axis];
+    for (uint32_t k = 0; k < m; k++) {
+        const double value = values[k * step], at = value * scale + offset;
+        out[k] = finite(value) ? at : missing;
+    }
+}
+
+/* Offsets of the pixels of a stamp that are half covered or more; returns their number. */
+static uint32_t find_dots(const uint8_t *coverage, int32_t size, int32_t width, int32_t *dots) {
+    uint32_t count = 0;
+    for (int32_t p = 0; p < size * size; p++) {
+        if (coverage[p] & 128) dots[count++] = p / size * width + p % size;
+    }
+    return count;
+}
+
+/* A pixel of a point. */
+static uint32_t cover(uint32_t below, uint32_t paint, uint32_t coverage, uint32_t alpha) {
+    if (alpha == 255) return coverage & 128 ? paint : below;
+    return alpha == 0 ? below + (coverage >> 7) : mix(below, paint, (coverage * alpha + 127) / 255);
+}
+
+uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t step, const double *map,
+                     const uint8_t *fails, const uint8_t *color, const uint32_t *palette,
+                     const uint8_t *stamp, const uint8_t *stamps, const uint8_t *sizes,
+                     uint32_t side, uint32_t alpha, uint32_t *pixels, int32_t width,
+                     int32_t height) {
+    double px[CHUNK], py[CHUNK];
+    uint16_t rows[CHUNK];
+    int32_t dots[SIDE * SIDE];
+    const int plain = stamp == NULL && alpha == 255; /* one stamp, its pixels known beforehand */
+    const uint32_t dotted = plain ? find_dots(stamps, sizes[0], width, dots) : 0;
     uint32_t drawn = 0;
-    for (uint32_t i = first; i < n; i += step) {
-        const uint32_t failed = fails == NULL ? 0 : fails[i];
-        if (context ? failed == 0 || failed == HIDDEN : failed != 0) continue;
-        const double px = pixel(x[i], map, 0), py = pixel(y[i], map, 1);
-        if (!(px > -64 && py > -64 && px < width + 64 && py < height + 64)) continue;
-        const uint32_t kind = stamp == NULL ? 0 : stamp[i];
-        const int32_t size = sizes[kind];
-        /* px + 64 is positive: the cast rounds down */
-        const int32_t left = (int32_t)(px + 64 - 0.5 * (size - 1)) - 64;
-        const int32_t top = (int32_t)(py + 64 - 0.5 * (size - 1)) - 64;
-        const int32_t x0 = left < 0 ? -left : 0, y0 = top < 0 ? -top : 0;
-        const int32_t x1 = left + size > width ? width - left : size;
-        const int32_t y1 = top + size > height ? height - top : size;
-        if (x0 >= x1 || y0 >= y1) continue;
-        const uint32_t paint = palette[color == NULL ? 0 : color[i]];
-        const uint8_t *cover = stamps + kind * side * side, *const end = cover + y1 * size;
-        drawn++;
-        uint32_t *out = pixels + (ptrdiff_t)(top + y0) * width + left;
-        for (cover += y0 * size; cover < end; cover += size, out += width) {
-            if (alpha == 255) {
-                for (int32_t dx = x0; dx < x1; dx++) out[dx] = cover[dx] & 128 ? paint : out[dx];
-            } else if (alpha == 0) {
-                for (int32_t dx = x0; dx < x1; dx++) out[dx] += cover[dx] >> 7;
-            } else {
+    for (uint32_t start = 0, m; start < n; start += m * step) {
+        m = (n - start - 1) / step + 1;
+        if (m > CHUNK) m = CHUNK;
+        pixels_of(x + start, m, step, map, 0, px);
+        pixels_of(y + start, m, step, map, 1, py);
+        uint32_t pass = 0;
+        for (uint32_t k = 0; k < m; k++) { /* no branch: it would be guessed wrong too often */
+            rows[pass] = (uint16_t)k;
+            pass += passes(fails, start + k * step) & (px[k] > -64) & (py[k] > -64) &
+                    (px[k] < width + 64) & (py[k] < height + 64);
+        }
+        for (uint32_t r = 0; r < pass; r++) {
+            const uint32_t k = rows[r], i = start + k * step;
+            const uint32_t kind = stamp == NULL ? 0 : stamp[i];
+            const int32_t size = sizes[kind];
+            /* a pixel + 64 is positive: the cast rounds down */
+            const int32_t left = (int32_t)(px[k] + 64 - 0.5 * (size - 1)) - 64;
+            const int32_t top = (int32_t)(py[k] + 64 - 0.5 * (size - 1)) - 64;
+            const uint32_t paint = palette[color == NULL ? 0 : color[i]];
+            uint32_t *out = pixels + (ptrdiff_t)top * width + left;
+            if (plain && left >= 0 && top >= 0 && left + size <= width && top + size <= height) {
+                for (uint32_t d = 0; d < dotted; d++) out[dots[d]] = paint;
+                drawn++;
+                continue;
+            }
+            const int32_t x0 = left < 0 ? -left : 0, y0 = top < 0 ? -top : 0;
+            const int32_t x1 = left + size > width ? width - left : size;
+            const int32_t y1 = top + size > height ? height - top : size;
+            if (x0 >= x1 || y0 >= y1) continue;
+            const uint8_t *row = stamps + kind * side * side + y0 * size;
+            out += (ptrdiff_t)y0 * width;
+            for (int32_t dy = y0; dy < y1; dy++, row += size, out += width) {
                 for (int32_t dx = x0; dx < x1; dx++) {
-                    const uint32_t weight = (cover[dx] * alpha + 127) / 255;
-                    if (weight) out[dx] = mix(out[dx], paint, weight);
+                    out[dx] = cover(out[dx], paint, row[dx], alpha);
                 }
             }
+            drawn++;
         }
     }
     return drawn;

@@ -6,15 +6,15 @@
  *
  * A table is a matrix by columns: value (column, row) at values[column * stride + row]. NaN is a
  * missing value. `bins` is such a matrix of bytes: 0..63, and 64 for missing.
- * `fails` holds for each row how many filters it fails; 255 is a row that is hidden by hand. A null
- * pointer stands for rows that all pass. This text is also what cffi reads. */
+ * `fails` holds for each row how many filters it fails. A null pointer stands for rows that all
+ * pass. This text is also what cffi reads. */
 
 /* Count the filters that each row fails. Filter j passes ranges[2j] <= value <= ranges[2j + 1]; if
- * inverted[j], values outside of that; never a missing value. `which` gets the last failed filter.
- * Returns how many rows pass. */
+ * inverted[j], values outside of that; never a missing value. `which` gets the last failed filter,
+ * 255 if none. Returns how many rows pass. */
 uint32_t core_filter(const float *values, uint32_t stride, uint32_t n, const uint32_t *columns,
-                     const float *ranges, const uint8_t *inverted, uint32_t filters,
-                     const uint8_t *hidden, uint8_t *fails, uint8_t *which);
+                     const float *ranges, const uint8_t *inverted, uint32_t filters, uint8_t *fails,
+                     uint8_t *which);
 
 /* Histograms of `m` columns, 65 counts each, of the rows that pass all filters but the column's
  * own: own[j] is the filter on column j, or 255. */
@@ -43,14 +43,16 @@ void core_quantiles(const float *values, const uint32_t *order, uint32_t count, 
 /* The place of each value among all, 0 to 1; equal values share the mean of theirs. */
 void core_ranks(const float *values, const uint32_t *order, uint32_t count, uint32_t n, float *out);
 
-/* Rows on the Pareto front (low cost, high score), by cost: those that no other row beats in one
- * and equals or beats in the other. Sorts in O(n). `order` and `scratch` hold n each. */
-uint32_t core_front(const float *cost, const float *score, uint32_t n, const uint8_t *fails,
-                    uint32_t *order, uint32_t *scratch, uint32_t *front);
+/* Rows with a finite cost and a finite score by cost, equal ones by falling score, then by row;
+ * returns their number. `scores` gets their scores in that order. All arrays hold n. */
+uint32_t core_order(const float *cost, const float *score, uint32_t n, uint32_t *order,
+                    uint32_t *scratch, float *scores);
 
-/* Per group (a byte a row): number, sum, least and greatest finite value of the rows that pass. */
-void core_groups(const float *values, const uint8_t *group, uint32_t n, const uint8_t *fails,
-                 uint32_t groups, uint32_t *counts, double *stats);
+/* Rows on the Pareto front (low cost, high score) of those that pass, by cost: those that no other
+ * row beats in one and equals or beats in the other. `order` and `scores` are those of core_order,
+ * so that a filter that moves sorts nothing. */
+uint32_t core_front(const float *cost, const uint32_t *order, const float *scores, uint32_t count,
+                    const uint8_t *fails, uint32_t *front);
 
 /* Envelope of curves: points start[r] to start[r + 1] of each run r of `runs`, in buckets of x from
  * low to high. Gives number and stats (sum, least, greatest) of each bucket. */
@@ -62,17 +64,16 @@ void core_envelope(const float *x, const float *y, const uint32_t *start, const 
  * 4 triangle upside down, 5 bar. */
 void core_stamp(uint32_t shape, uint32_t size, uint8_t *coverage);
 
-/* Draw rows first, first + step, ... as points. map: pixel = x * map[0] + map[1],
- * y * map[2] + map[3]; map[4], map[5] are the pixels of a missing x, a missing y.
- * Rows with `fails` 0 (context 0), or 1 to 254 (context 1). Row i has colour palette[color[i]] and
- * stamp stamp[i], of sizes[...] pixels at stamps[... * side * side]. alpha 255 is opaque; below,
- * edges are smooth and colours mix; 0 counts points in `pixels` for core_tone.
- * Returns how many points were drawn. */
-uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t first, uint32_t step,
-                     const double *map, const uint8_t *fails, uint32_t context,
-                     const uint8_t *color, const uint32_t *palette, const uint8_t *stamp,
-                     const uint8_t *stamps, const uint8_t *sizes, uint32_t side, uint32_t alpha,
-                     uint32_t *pixels, int32_t width, int32_t height);
+/* Draw rows 0, step, 2 step, ... that pass as points. map: pixel = x * map[0] + map[1],
+ * y * map[2] + map[3]; map[4], map[5] are the pixels of a missing x, a missing y. Row i has colour
+ * palette[color[i]] and stamp stamp[i], of sizes[...] pixels (at most 32) at
+ * stamps[... * side * side]. alpha 255 is opaque; below, edges are smooth and colours mix; 0 counts
+ * points in `pixels` for core_tone. Returns how many points were drawn. */
+uint32_t core_points(const float *x, const float *y, uint32_t n, uint32_t step, const double *map,
+                     const uint8_t *fails, const uint8_t *color, const uint32_t *palette,
+                     const uint8_t *stamp, const uint8_t *stamps, const uint8_t *sizes,
+                     uint32_t side, uint32_t alpha, uint32_t *pixels, int32_t width,
+                     int32_t height);
 
 /* Counts to colours: palette[0..255] by the fourth root of count / greatest; 0 stays 0. */
 void core_tone(uint32_t *pixels, uint32_t n, const uint32_t *palette);

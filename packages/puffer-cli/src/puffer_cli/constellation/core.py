@@ -59,10 +59,11 @@ def _array_type(ffi: Any, kind: Any) -> Any:
 
 def front(cost: Floats, score: Floats) -> npt.NDArray[np.uint32]:
     """Rows that no other row beats: low cost, high score; by cost. NaN is never among them."""
-    n = len(cost)
+    native, n = load(), len(cost)
     order, scratch, found = (np.empty(n, np.uint32) for _ in range(3))
-    count = load().front(as_floats(cost), as_floats(score), n, None, order, scratch, found)
-    return found[:count]
+    cost, scores = as_floats(cost), np.empty(n, np.float32)
+    known = native.order(cost, as_floats(score), n, order, scratch, scores)
+    return found[: native.front(cost, order, scores, known, None, found)]
 
 
 def extent(values: Floats) -> tuple[float, float, int]:

@@ -132,7 +132,7 @@ def _points(
     colors = np.array([_pixel(name) for name in palette], np.uint32)
     pixels = np.full(width * height, _pixel(GROUND), np.uint32)
     native.points(
-        *places, rows, 0, 1, mapping, None, 0, codes, colors, None, stamp,
+        *places, rows, 1, mapping, None, codes, colors, None, stamp,
         np.array([size], np.uint8), size, 215 if rows <= 20000 else 255, pixels, width, height,
     )  # fmt: skip
     return pixels.astype("<u4").view(np.uint8).reshape(height, width, 4)

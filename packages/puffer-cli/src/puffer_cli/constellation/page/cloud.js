@@ -1,10 +1,10 @@
 // Points in space, turned by dragging; the core draws them as it draws a plane.
 
 import { View } from "./model.js";
-import { button, deviceSize, h, s, select } from "./dom.js";
+import { button, choose, deviceRatio, h, s, say, select } from "./dom.js";
 import { brief } from "./axes.js";
 import { choices, tooltip } from "./columns.js";
-import { Painter } from "./scatter.js";
+import { Painter } from "./painter.js";
 import { MAX_PINS } from "./state.js";
 import { ICONS } from "./icons.js";
 import { thousands } from "./scales.js";
@@ -18,8 +18,9 @@ export class Cloud extends View {
   constructor(model) {
     const plot = h("div.plot", { tabIndex: 0, role: "application", "aria-label": "Plot" });
     super(model, plot, true);
-    Object.assign(this, { plot, painter: new Painter(model) });
+    this.plot = plot;
     this.canvas = h("canvas.points", { "aria-hidden": "true" });
+    this.painter = new Painter(model, this.canvas);
     this.frame = s("g");
     this.over = s("g");
     plot.append(this.canvas, s("svg", { class: "over", "aria-hidden": "true" }, this.frame, this.over));
@@ -37,7 +38,7 @@ export class Cloud extends View {
   draw(keys) {
     const { model } = this, names = ["x", "y", "z"];
     if (keys.has("data")) for (const picker of this.pickers) choices(picker, model);
-    names.forEach((axis, k) => { this.pickers[k].value = this.mine[axis]; });
+    names.forEach((axis, k) => choose(this.pickers[k], this.mine[axis]));
     const columns = names.map((axis) => model.column(this.mine[axis]));
     if (columns.some((column) => !column)) return;
     if (KEYS.some((key) => keys.has(key))) this.#points(columns);
@@ -46,7 +47,7 @@ export class Cloud extends View {
 
   #points(columns) {
     const { model } = this, { n } = model;
-    const { ratio, width, height } = deviceSize(this.plot);
+    const ratio = deviceRatio(this.size), [width, height] = [this.size.width, this.size.height].map((v) => Math.max(1, Math.round(v * ratio)));
     if (this.core !== model.core) {
       this.core = model.core;
       this.flat = [0, 1].map(() => model.core.make(Float32Array, n));
@@ -70,11 +71,12 @@ export class Cloud extends View {
     const size = 0.31 * Math.min(width, height);
     this.map = [size, width / 2, -size, height / 2, -1000, -1000];
     this.ratio = ratio;
-    this.painter.resize(width, height);
-    this.painter.draw(...this.flat, this.map, ratio, this.canvas);
+    this.painter.ground = null; // the same blocks hold other places
+    for (const block of this.flat) block.version = (block.version ?? 0) + 1;
+    this.painter.draw(...this.flat, this.map, ratio, width, height);
     this.#frame(columns);
     const out = n - Math.min(...places.map(({ finite }) => finite));
-    this.note.textContent = out ? `at least ${thousands(out)} without a place: missing, not finite, or not positive` : "";
+    say(this.note, out ? `at least ${thousands(out)} without a place: missing, not finite, or not positive` : "");
     this.plot.setAttribute("aria-label", `${columns.map((column) => brief(model, column.name)).join(", ")} in space: ${thousands(model.count)} ${model.header.unit}s. Arrow keys turn.`);
   }
 

@@ -3,7 +3,7 @@
 import { Model, MARKS } from "./model.js";
 import { Source } from "./data.js";
 import { State, asked } from "./state.js";
-import { button, download, h, s, select } from "./dom.js";
+import { button, choose, download, h, s, select } from "./dom.js";
 import { brief, valueText } from "./axes.js";
 import { PALETTES } from "./colors.js";
 import { choices, makeTip } from "./columns.js";
@@ -220,7 +220,7 @@ class Constellation extends HTMLElement {
     this.#view(box, ["data", ...MARKS, "draw"], (keys) => {
       for (const [key, picker] of Object.entries(pickers)) {
         if (keys.has("data") && picker.empty) choices(picker, model, { empty: picker.empty });
-        picker.value = state.now[key];
+        choose(picker, state.now[key]);
       }
     });
     return box;
@@ -247,7 +247,10 @@ class Constellation extends HTMLElement {
     this.#view(box, ["data", "filters", "lassos", "search", "cost", "score", "least", "budget", "front", "settle"], (keys) => {
       const { now } = state;
       if (keys.has("data")) for (const picker of pickers) choices(picker, model, { numbers: true });
-      [pickers[0].value, pickers[1].value, least.value, front.checked] = [now.score, now.cost, now.least ? "1" : "", now.front];
+      choose(pickers[0], now.score);
+      choose(pickers[1], now.cost);
+      choose(least, now.least ? "1" : "");
+      front.checked = now.front;
       if (this.shadowRoot.activeElement !== budget) budget.value = now.budget === null ? "" : String(now.budget);
       this.#answer(answer);
       this.#chips(chips);

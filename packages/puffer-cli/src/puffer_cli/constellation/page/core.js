@@ -1,7 +1,7 @@
 // The core in plain JavaScript: for pages without WebAssembly, and the oracle of core.c. What each
 // function does stands in core.h. Typed arrays where C has pointers; both agree bit for bit.
 
-const BINS = 64, MISSING = BINS, LEVELS = 32, HIDDEN = 255;
+const BINS = 64, MISSING = BINS, LEVELS = 32, NONE = 255;
 
 const passes = (fails, row) => fails === null || fails[row] === 0;
 
@@ -36,10 +36,10 @@ const inShape = [
 ];
 
 export const functions = {
-  core_filter(values, stride, n, columns, ranges, inverted, filters, hidden, fails, which) {
+  core_filter(values, stride, n, columns, ranges, inverted, filters, fails, which) {
     let count = 0;
     for (let i = 0; i < n; i++) {
-      let failed = 0, last = HIDDEN;
+      let failed = 0, last = NONE;
       for (let j = 0; j < filters; j++) {
         const v = values[columns[j] * stride + i];
         const within = v >= ranges[2 * j] && v <= ranges[2 * j + 1];
@@ -48,7 +48,7 @@ export const functions = {
           last = j;
         }
       }
-      fails[i] = hidden !== null && hidden[i] ? HIDDEN : failed;
+      fails[i] = failed;
       which[i] = last;
       if (fails[i] === 0) count++;
     }
@@ -123,29 +123,25 @@ export const functions = {
     }
   },
 
-  core_front(cost, score, n, fails, order, scratch, front) {
+  core_order(cost, score, n, order, scratch, scores) {
     const rows = [];
-    for (let i = 0; i < n; i++) {
-      if (Number.isFinite(cost[i]) && Number.isFinite(score[i]) && passes(fails, i)) rows.push(i);
-    }
+    for (let i = 0; i < n; i++) if (Number.isFinite(cost[i]) && Number.isFinite(score[i])) rows.push(i);
     rows.sort((a, b) => cost[a] - cost[b] || score[b] - score[a] || a - b);
-    let kept = 0;
-    for (const row of rows) {
-      const last = kept ? front[kept - 1] : row;
-      const equal = score[row] === score[last] && cost[row] === cost[last];
-      if (kept === 0 || score[row] > score[last] || equal) front[kept++] = row;
-    }
-    return kept;
+    order.set(rows);
+    scores.set(rows.map((row) => score[row]));
+    return rows.length;
   },
 
-  core_groups(values, group, n, fails, groups, counts, stats) {
-    counts.fill(0, 0, groups);
-    stats.fill(0, 0, 3 * groups);
-    for (let i = 0; i < n; i++) {
-      if (group[i] < groups && Number.isFinite(values[i]) && passes(fails, i)) {
-        gather(values[i], counts, stats, group[i]);
+  core_front(cost, order, scores, count, fails, front) {
+    let kept = 0, best = -Infinity;
+    for (let k = 0; k < count; k++) {
+      const row = order[k], equal = scores[k] === best && cost[row] === cost[front[kept - 1]];
+      if (passes(fails, row) && (scores[k] > best || equal)) {
+        best = scores[k];
+        front[kept++] = row;
       }
     }
+    return kept;
   },
 
   core_envelope(x, y, start, runs, m, low, high, buckets, counts, stats) {
@@ -174,12 +170,11 @@ export const functions = {
     }
   },
 
-  core_points(x, y, n, first, step, map, fails, context, color, palette, stamp, stamps, sizes,
-              side, alpha, pixels, width, height) {
+  core_points(x, y, n, step, map, fails, color, palette, stamp, stamps, sizes, side, alpha, pixels,
+              width, height) {
     let drawn = 0;
-    for (let i = first; i < n; i += step) {
-      const failed = fails === null ? 0 : fails[i];
-      if (context ? failed === 0 || failed === HIDDEN : failed !== 0) continue;
+    for (let i = 0; i < n; i += step) {
+      if (!passes(fails, i)) continue;
       const px = pixel(x[i], map, 0), py = pixel(y[i], map, 1);
       if (!(px > -64 && py > -64 && px < width + 64 && py < height + 64)) continue;
       const kind = stamp === null ? 0 : stamp[i];

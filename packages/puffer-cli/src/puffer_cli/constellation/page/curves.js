@@ -1,7 +1,7 @@
 // Learning curves of the runs that pass: an envelope from all of their points, a mean, single runs.
 
 import { View } from "./model.js";
-import { fill, h, s, select } from "./dom.js";
+import { choose, fill, h, s, select } from "./dom.js";
 import { brief, drawAxes } from "./axes.js";
 import { category } from "./colors.js";
 import { nice, number, thousands } from "./scales.js";
@@ -41,7 +41,7 @@ export class Curves extends View {
       fill(this.y, names, this.mine.y);
       fill(this.x, names, this.mine.x);
     }
-    [this.y.value, this.x.value] = [this.mine.y, this.mine.x];
+    for (const axis of ["x", "y"]) choose(this[axis], this.mine[axis]);
     this.smooth.value = this.mine.smooth;
     const relevant = ["data", "resize", "filters", "lassos", "search", "color", "curves", "pins", "hover", "theme", "settle"];
     if (!relevant.some((key) => keys.has(key))) return;
@@ -51,7 +51,7 @@ export class Curves extends View {
   }
 
   #draw() {
-    const { model } = this, { width, height } = this.plot.getBoundingClientRect();
+    const { model } = this, { width, height } = this.size;
     const x = model.curveColumn(this.mine.x), y = model.curveColumn(this.mine.y);
     if (!x || !y) return void (this.note.textContent = "loading the curves…");
     const box = { left: MARGIN.left, top: MARGIN.top, width: Math.max(40, width - MARGIN.left - MARGIN.right), height: Math.max(40, height - MARGIN.top - MARGIN.bottom) };

@@ -85,10 +85,18 @@ export async function copy(text) {
   }
 }
 
-/** Size of an element in device pixels, at most `most` of them. */
-export function deviceSize(element, most = 4e6) {
-  const { width, height } = element.getBoundingClientRect();
-  let ratio = window.devicePixelRatio || 1;
-  if (width * height * ratio * ratio > most) ratio = Math.max(1, Math.sqrt(most / width / height));
-  return { ratio, width: Math.max(1, Math.round(width * ratio)), height: Math.max(1, Math.round(height * ratio)) };
+/** Set the choice of a select, unless it is that: setting looks at all of them. */
+export function choose(element, value) {
+  if (element.value !== value) element.value = value;
+}
+
+/** Set a text, unless it stands there: what does not change is not laid out anew. */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Device pixels to a CSS pixel, so that a size has at most `most` of them. */
+export function deviceRatio({ width, height }, most = 4e6) {
+  const ratio = window.devicePixelRatio || 1;
+  return width * height * ratio * ratio > most ? Math.max(1, Math.sqrt(most / width / height)) : ratio;
 }

@@ -1,16 +1,17 @@
 // Filters: a histogram with a brush for every column, toggles for categories.
 
 import { BINS, View } from "./model.js";
-import { button, deviceSize, h } from "./dom.js";
+import { button, deviceRatio, h, say } from "./dom.js";
 import { brief, placeText } from "./axes.js";
 import { SCALES, forward, inverse, number, thousands } from "./scales.js";
-import { category, ramp } from "./colors.js";
+import { category, pixelOf, ramp } from "./colors.js";
 import { entry } from "./state.js";
 import { theme } from "./theme.js";
 import { ICONS } from "./icons.js";
 
 const MAX_LABELS = 12; // that are shown of a category
 
+const KEYS = ["data", "resize", "scroll", "filters", "lassos", "search", "scales", "color", "palette", "theme", "blur"];
 const PARTS = { result: "Results", setting: "Settings", projection: "Projections", info: "Runs" };
 
 export class Filters extends View {
@@ -30,10 +31,13 @@ export class Filters extends View {
   }
 
   draw(keys) {
+    if (!KEYS.some((key) => keys.has(key))) return;
     if (keys.has("data")) this.#build();
     const names = [...this.visible].filter((name) => this.items.has(name));
     this.model.histograms(names);
-    for (const name of names) this.items.get(name).draw();
+    const items = names.map((name) => this.items.get(name));
+    if (keys.has("resize") || keys.has("data") || !this.bars?.width) this.bars = items.find(({ box }) => box)?.box.getBoundingClientRect();
+    for (const item of items) item.draw(this.bars);
   }
 
   #build() {
@@ -90,6 +94,10 @@ class Histogram {
     this.ends = ["low", "high"].map((end) => {
       const input = h("input.end", { type: "text", inputMode: "decimal", "aria-label": `${end === "low" ? "from" : "to"}, ${column.name}` });
       input.onchange = () => this.#typed(end, input.value);
+      input.onblur = () => { // what was typed may be no number
+        this.says = null;
+        model.mark("blur");
+      };
       return input;
     });
     this.scale = h("button.scale", { type: "button", title: "Scale of this column", onclick: () => this.#nextScale() });
@@ -214,54 +222,55 @@ class Histogram {
     return [of(filter?.low, low), of(filter?.high, high)];
   }
 
-  draw() {
-    const { model, canvas, column, filter } = this;
-    const bins = model.binsOf(column), counts = model.counts.get(this.name);
-    const { ratio, width, height } = deviceSize(this.box);
+  /** @param {DOMRect} size of the bars, the same for all columns */
+  draw(size) {
+    const { model, filter } = this;
+    const bins = model.binsOf(this.column), counts = model.counts.get(this.name);
+    this.#bars(size, bins.total, counts);
+    say(this.head.says, counts[BINS] ? `${thousands(counts[BINS])} missing` : "");
+    const says = JSON.stringify([filter, this.kind, bins.low, bins.high]);
+    if (says !== this.says) this.#limitsShown(bins);
+    this.says = says;
+  }
+
+  /** Bars of all rows, and before them of those that pass. */
+  #bars(size, total, counts) {
+    const { canvas, model } = this, colors = theme(), ratio = deviceRatio(size);
+    const [width, height] = [size.width, size.height].map((v) => Math.max(1, Math.round(v * ratio)));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const context = canvas.getContext("2d"), colors = theme();
-    context.clearRect(0, 0, width, height);
-    let most = 1;
-    for (let k = 0; k < BINS; k++) most = Math.max(most, bins.total[k]);
-    const colored = model.state.now.color === this.name;
-    const bar = width / BINS, gap = bar > 4 * ratio ? ratio : 0;
+    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+    const most = Math.sqrt(Math.max(1, ...total.subarray(0, BINS))), bar = width / BINS, gap = bar > 4 * ratio ? Math.round(ratio) : 0;
     // the root, so that a rare value is still seen; a bar that is not empty is never invisible
-    const tall = (count) => (count ? Math.max(1.5 * ratio, Math.sqrt(count / most) * (height - 2 * ratio)) : 0);
-    context.fillStyle = colors.bar;
+    const tall = (count) => (count ? Math.max(Math.ceil(1.5 * ratio), Math.round(Math.sqrt(count) / most * (height - 2 * ratio))) : 0);
+    const colored = model.state.now.color === this.name, [grey, accent] = [pixelOf(colors.bar), pixelOf(colors.accent)];
     for (let k = 0; k < BINS; k++) {
-      const t = tall(bins.total[k]);
-      if (t) context.fillRect(k * bar, height - t, bar - gap, t);
+      const from = Math.round(k * bar), to = Math.max(from + 1, Math.round((k + 1) * bar) - gap);
+      const paint = colored ? pixelOf(ramp(model.state.now.palette, k / (BINS - 1))) : accent;
+      const middle = height - tall(counts[k]);
+      for (let y = height - tall(total[k]); y < height; y++) {
+        for (let at = y * width + from, end = y * width + to; at < end; at++) pixels[at] = y < middle ? grey : paint;
+      }
     }
-    context.fillStyle = colors.accent;
-    for (let k = 0; k < BINS; k++) {
-      const t = tall(counts[k]);
-      if (colored && t) context.fillStyle = ramp(model.state.now.palette, k / (BINS - 1));
-      if (t) context.fillRect(k * bar, height - t, bar - gap, t);
-    }
-    const [low, high] = this.#edges(bins), share = (place) => `${100 * (place - bins.low) / (bins.high - bins.low)}%`;
-    const limited = Boolean(filter && (filter.low !== null || filter.high !== null));
+    canvas.getContext("2d").putImageData(image, 0, 0);
+  }
+
+  /** The brush, its ends as numbers, and the scale. */
+  #limitsShown(bins) {
+    const { filter } = this, [low, high] = this.#edges(bins);
+    const share = (place) => 100 * (place - bins.low) / (bins.high - bins.low);
     this.element.classList.toggle("active", Boolean(filter));
     this.range.classList.toggle("outside", Boolean(filter?.outside));
-    this.range.hidden = !limited;
-    [this.range.style.left, this.range.style.right] = [share(low), `calc(100% - ${share(high)})`];
-    this.handles.forEach((handle, k) => {
-      const place = k ? high : low;
-      handle.style.left = share(place);
-      const text = placeText(column, this.kind, place);
-      handle.setAttribute("aria-valuemin", "0");
-      handle.setAttribute("aria-valuemax", "100");
-      handle.setAttribute("aria-valuenow", String(Math.round(100 * (place - bins.low) / (bins.high - bins.low))));
-      handle.setAttribute("aria-valuetext", text);
-    });
-    this.ends.forEach((input, k) => {
-      if (this.element.getRootNode().activeElement === input) return;
-      const value = filter?.[k ? "high" : "low"];
-      input.value = value !== null && value !== undefined ? number(value) : placeText(column, this.kind, k ? bins.high : bins.low);
-    });
-    this.scale.textContent = this.kind;
+    this.range.hidden = !filter || (filter.low === null && filter.high === null);
+    [this.range.style.left, this.range.style.right] = [`${share(low)}%`, `${100 - share(high)}%`];
+    for (const [k, place] of [low, high].entries()) {
+      const [handle, input, value] = [this.handles[k], this.ends[k], filter?.[k ? "high" : "low"] ?? null];
+      const now = { min: 0, max: 100, now: Math.round(share(place)), text: placeText(this.column, this.kind, place) };
+      for (const [name, of] of Object.entries(now)) handle.setAttribute(`aria-value${name}`, String(of));
+      handle.style.left = `${share(place)}%`;
+      if (this.element.getRootNode().activeElement !== input) input.value = value === null ? placeText(this.column, this.kind, place) : number(value);
+    }
+    say(this.scale, this.kind);
     this.outside.setAttribute("aria-pressed", String(Boolean(filter?.outside)));
-    const gone = counts[BINS];
-    this.head.says.textContent = gone ? `${thousands(gone)} missing` : "";
   }
 }
 
@@ -321,9 +330,9 @@ class Toggles {
       element.setAttribute("aria-pressed", String(on));
       fill.style.width = `${100 * (on ? counts[code] : 0) / most}%`;
       fill.style.background = colored ? category(code) : "";
-      count.textContent = thousands(counts[code]);
+      say(count, thousands(counts[code]));
     }
     this.element.classList.toggle("active", off.size > 0);
-    this.head.says.textContent = off.size ? `${off.size} off` : "";
+    say(this.head.says, off.size ? `${off.size} off` : "");
   }
 }

@@ -6,11 +6,13 @@ import { makeCore } from "./core.js";
 import { SCALES, forward } from "./scales.js";
 import { entry } from "./state.js";
 import { colorRows, densityPalette, fillPalette } from "./colors.js";
+import { openCard } from "./webgl.js";
 
 export const BINS = 64;
 const MASKS = 24; // columns beside the data's own, for filters that are no range
 const LAZY = 300000; // rows from which a picture that moves is thinned
 const THIN = 100000; // points that it then shows
+const MANY = 150000; // rows from which a graphics card draws them, if there is one
 const CALM = 160; // milliseconds without input until everything is drawn in full
 const BUDGET = 7; // milliseconds of a frame after which slow views wait
 
@@ -34,6 +36,19 @@ export class Model {
       return this.wasm;
     });
     this.#adopt(parsed, core);
+    this.#chooseCard();
+  }
+
+  /** Let a graphics card draw the points, or not; `?renderer=webgl2` or `pixels` decides instead. */
+  #chooseCard() {
+    const asked = new URLSearchParams(location.search).get("renderer");
+    if (asked === "pixels" || !(asked === "webgl2" || this.n > MANY)) return void (this.card = null);
+    if (this.card) return this.card.forget();
+    this.card = openCard(asked === "webgl2");
+    this.card?.canvas.addEventListener("webglcontextlost", () => {
+      this.card = null;
+      this.mark("data");
+    });
   }
 
   #adopt({ header, rows, columns, start, curve }, core) {
@@ -60,6 +75,7 @@ export class Model {
     this.masks = new Map();
     this.curves = new Map();
     this.ranks = new Map();
+    this.fronts = null;
     this.count = rows;
     if (this.hover >= rows) this.hover = -1;
   }
@@ -249,10 +265,10 @@ export class Model {
     });
     this.own = new Map(list.map(({ own }, j) => [own?.name, j]));
     this.count = this.core.filter(
-      this.matrix, this.stride, this.n, columns, ranges, inverted, k, null, this.fails, this.which,
+      this.matrix, this.stride, this.n, columns, ranges, inverted, k, this.fails, this.which,
     );
     this.filtered = k > 0;
-    this.turnOfFilter = (this.turnOfFilter ?? 0) + 1;
+    this.turnOfFilter = this.fails.version = (this.turnOfFilter ?? 0) + 1;
     this.stats.rows += this.n * Math.max(1, k);
     this.counts.clear();
     for (const block of [columns, ranges, inverted]) this.core.free(block);
@@ -292,6 +308,7 @@ export class Model {
     densityPalette(this.density.a, palette);
     const shapes = this.column(shape), sizes = this.column(size);
     this.stamped = Boolean(shapes || sizes);
+    this.color.version = this.stamp.version = (this.color.version ?? 0) + 1;
     if (!this.stamped) return;
     const codes = shapes?.labels ? this.raw(shapes).a : null;
     const shapeBins = shapes && !codes ? this.binsOf(shapes).block.a : null;
@@ -306,34 +323,32 @@ export class Model {
     }
   }
 
-  /** Rows of the Pareto front among those that pass, by cost; scores are turned for "least". */
-  front(costColumn, scoreColumn, least) {
-    const out = this.core.make(Uint32Array, this.n);
-    let score = this.raw(scoreColumn), turned = null;
-    if (least) {
-      turned = score = this.core.make(Float32Array, this.n);
-      const values = this.raw(scoreColumn).a, negative = turned.a;
-      for (let i = 0; i < this.n; i++) negative[i] = -values[i];
-    }
-    const kept = this.core.front(
-      this.raw(costColumn), score, this.n, this.fails, this.order, this.scratch, out,
-    );
-    const rows = out.a.slice(0, kept);
-    this.core.free(out);
-    if (turned) this.core.free(turned);
-    return rows;
-  }
-
-  /** The front of cost and score as the state has them. */
+  /** Rows of the Pareto front of cost and score among those that pass, by cost. */
   frontRows() {
     const { cost, score, least } = this.state.now;
     const [x, y] = [this.column(cost), this.column(score)];
     if (!x || !y) return new Uint32Array(0);
     const key = `${cost}\n${score}\n${least}`;
-    if (this.fronts?.key !== key || this.fronts.turn !== this.turnOfFilter) {
-      this.fronts = { key, turn: this.turnOfFilter, rows: this.front(x, y, least) };
+    if (this.fronts?.key !== key) this.#order(key, x, y, least);
+    const { order, scores, front, count, turn } = this.fronts;
+    if (turn !== this.turnOfFilter) {
+      const kept = this.core.front(this.raw(x), order, scores, count, this.fails, front);
+      this.fronts.rows = front.a.slice(0, kept);
+      this.fronts.turn = this.turnOfFilter;
     }
     return this.fronts.rows;
+  }
+
+  /** Sort rows for the front, once; scores are turned for "least". */
+  #order(key, x, y, least) {
+    const { core, n } = this, score = core.make(Float32Array, n);
+    score.a.set(this.raw(y).a);
+    if (least) for (let i = 0, { a } = score; i < n; i++) a[i] = -a[i];
+    this.fronts ??= { order: core.make(Uint32Array, n), front: core.make(Uint32Array, n), scores: core.make(Float32Array, n) };
+    const { order, scores } = this.fronts;
+    const count = core.order(this.raw(x), score, n, order, this.scratch, scores);
+    core.free(score);
+    Object.assign(this.fronts, { key, count, turn: null });
   }
 
   /** Rows that pass, by a column; rows without a value come last. */
@@ -443,7 +458,7 @@ export class Model {
   get moving() { return performance.now() - this.input < CALM; }
 
   /** How many rows apart are those that are drawn now. */
-  get step() { return this.moving && this.n > LAZY ? Math.ceil(this.n / THIN) : 1; }
+  get step() { return this.moving && this.n > LAZY && !this.card ? Math.ceil(this.n / THIN) : 1; }
 
   request() {
     if (this.requested) return;
@@ -499,8 +514,12 @@ export class View {
     }, { rootMargin: "100px" });
     seen.observe(element);
     new ResizeObserver(() => {
+      this.measured = null;
       this.pending.add("resize");
       model.request();
     }).observe(element);
   }
+
+  /** Size in CSS pixels; measured when it changed, for measuring lays out the page. */
+  get size() { return (this.measured ??= this.element.getBoundingClientRect()); }
 }

@@ -1,7 +1,7 @@
 // Parallel coordinates: bands from counts of pairs where rows are many, lines where they are few.
 
 import { View } from "./model.js";
-import { button, deviceSize, fill, h, s, select } from "./dom.js";
+import { button, deviceRatio, fill, h, s, select } from "./dom.js";
 import { brief, placeText, shorten } from "./axes.js";
 import { columnChoices } from "./columns.js";
 import { theme } from "./theme.js";
@@ -57,9 +57,9 @@ export class Parallel extends View {
 
   #draw() {
     const { model, canvas } = this, colors = theme();
-    const { ratio, width, height } = deviceSize(this.plot);
+    const { width: w, height: t } = this.size, ratio = deviceRatio(this.size);
+    const [width, height] = [w, t].map((v) => Math.round(v * ratio));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const [w, t] = [width / ratio, height / ratio];
     Object.assign(canvas.style, { left: "0", top: "0", width: `${w}px`, height: `${t}px` });
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

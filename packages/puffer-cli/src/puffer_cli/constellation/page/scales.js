@@ -98,4 +98,5 @@ export function exact(v) {
   return Number.isFinite(v) ? String(Number(v.toPrecision(7))) : String(v);
 }
 
-export const thousands = (n) => n.toLocaleString("en-US");
+const grouped = new Intl.NumberFormat("en-US");
+export const thousands = (n) => grouped.format(n);

@@ -1,97 +1,16 @@
 // A scatter plot: points in pixels by the core, axes and what is pointed out in SVG above them.
 
 import { View } from "./model.js";
-import { button, deviceSize, h, s, select } from "./dom.js";
+import { button, choose, deviceRatio, h, s, say, select } from "./dom.js";
 import { brief, columnTicks, drawAxes } from "./axes.js";
 import { SCALES, forward, inverse, thousands } from "./scales.js";
 import { MAX_PINS } from "./state.js";
-import { theme } from "./theme.js";
 import { choices, tooltip } from "./columns.js";
 import { ICONS } from "./icons.js";
+import { Painter } from "./painter.js";
 
 const MARGIN = { left: 54, right: 12, top: 10, bottom: 26 };
 const STRIP = 14; // pixels for what has no place on an axis
-const SIDE = 25; // of the largest stamp
-const SHAPES = 6, SIZES = 5;
-
-/** Points as the core draws them: their stamps, by shape and size. */
-export class Painter {
-  constructor(model) {
-    this.model = model;
-    this.core = null;
-  }
-
-  /** Take memory for a picture; again when the data or the size changed. */
-  resize(width, height) {
-    const { core } = this.model;
-    if (this.core !== core) {
-      this.core = core;
-      this.stamps = core.make(Uint8Array, SHAPES * SIZES * SIDE * SIDE);
-      this.sizes = core.make(Uint8Array, SHAPES * SIZES);
-      this.map = core.make(Float64Array, 6);
-      this.grey = core.make(Uint32Array, 1);
-      this.pixels = null;
-      this.diameter = 0;
-    }
-    if (this.pixels && this.width === width && this.height === height) return;
-    if (this.pixels) core.free(this.pixels);
-    this.pixels = core.make(Uint32Array, width * height);
-    Object.assign(this, { width, height });
-  }
-
-  #stamp(diameter) {
-    if (this.diameter === diameter) return;
-    this.diameter = diameter;
-    for (let shape = 0; shape < SHAPES; shape++) {
-      for (let z = 0; z < SIZES; z++) {
-        const scale = [0.6, 0.8, 1, 1.6, 2.4][z];
-        const size = Math.max(1, Math.min(SIDE, Math.round(diameter * scale)));
-        const k = shape * SIZES + z;
-        this.sizes.a[k] = size;
-        this.core.stamp(shape, size, this.stamps.part(k * SIDE * SIDE, size * size));
-      }
-    }
-  }
-
-  /** Draw all rows; x and y are blocks of places, map turns them into pixels. */
-  draw(x, y, map, ratio, canvas) {
-    const { model, core } = this, { n } = model;
-    const { draw } = model.state.now;
-    const colors = theme();
-    const passing = Math.max(1, model.count);
-    const css = passing <= 300 ? 9 : passing <= 3000 ? 6.5 : passing <= 20000 ? 4.5 : passing <= 60000 ? 3.4 : 2.6;
-    this.#stamp(Math.max(1, Math.round(css * ratio)));
-    this.map.a.set(map);
-    const density = draw === "density";
-    this.pixels.a.fill(density ? 0 : colors.panelPixel);
-    const { pixels, width, height, stamps, sizes } = this;
-    // a single stamp is the one of middle size
-    const one = [stamps.part(2 * SIDE * SIDE, SIDE * SIDE), sizes.part(2, 1)];
-    const [kinds, all, sized] = model.stamped ? [model.stamp, stamps, sizes] : [null, ...one];
-    const paint = (context, color, palette, alpha, small) => core.points(
-      x, y, n, 0, model.step, this.map, model.fails, context, color, palette,
-      small ? null : kinds, small ? stamps : all, small ? sizes : sized, SIDE, alpha, pixels, width, height,
-    );
-    if (density) {
-      paint(0, null, model.density, 0, true);
-      core.tone(pixels, width * height, model.density);
-      const out = pixels.a;
-      for (let i = 0; i < out.length; i++) if (out[i] === 0) out[i] = colors.panelPixel;
-    } else {
-      if (model.filtered && model.count < n) {
-        this.grey.a[0] = colors.contextPixel;
-        paint(1, null, this.grey, 255, true);
-      }
-      const crisp = passing > 20000 || draw === "solid";
-      model.stats.points += paint(0, model.color, model.palette, crisp ? 255 : 215, false);
-    }
-    const bytes = new Uint8ClampedArray(pixels.a.buffer, pixels.a.byteOffset, width * height * 4);
-    const context = canvas.getContext("2d", { alpha: false });
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    context.putImageData(new ImageData(bytes, width, height), 0, 0);
-  }
-}
-
 const POINT_KEYS = [
   "data", "resize", "filters", "lassos", "search", "scales", "color", "palette", "shape", "size",
   "theme", "draw", "settle",
@@ -102,8 +21,9 @@ export class Scatter extends View {
   constructor(model, key, heading) {
     const plot = h("div.plot", { tabIndex: 0, role: "application", "aria-label": "Plot" });
     super(model, plot);
-    Object.assign(this, { key, plot, tool: "pan", painter: new Painter(model) });
+    Object.assign(this, { key, plot, tool: "pan" });
     this.canvas = h("canvas.points", { "aria-hidden": "true" });
+    this.painter = new Painter(model, this.canvas);
     this.grid = s("g");
     this.over = s("g");
     this.svg = s("svg", { class: "over", "aria-hidden": "true" }, this.grid, this.over);
@@ -151,7 +71,7 @@ export class Scatter extends View {
   #geometry() {
     const { model } = this, x = model.column(this.mine.x), y = model.column(this.mine.y);
     if (!x || !y) return null;
-    const { width, height } = this.plot.getBoundingClientRect();
+    const { width, height } = this.size;
     const box = {
       left: MARGIN.left, top: MARGIN.top,
       width: Math.max(40, width - MARGIN.left - MARGIN.right),
@@ -179,17 +99,13 @@ export class Scatter extends View {
     if (has("data", "scales", this.key)) this.#show();
     const g = this.g = this.#geometry();
     if (!g) return;
-    const { ratio } = deviceSize(this.plot);
-    const scale = (v) => Math.max(1, Math.round(v * ratio));
     const { box } = g;
     if (has(...POINT_KEYS, this.key)) {
-      const style = this.canvas.style;
-      [style.left, style.top] = [`${box.left}px`, `${box.top}px`];
-      [style.width, style.height] = [`${box.width}px`, `${box.height}px`];
-      this.ratio = scale(box.width) / box.width;
-      this.painter.resize(scale(box.width), scale(box.height));
+      const ratio = deviceRatio(this.size), [w, t] = [box.width, box.height].map((v) => Math.max(1, Math.round(v * ratio)));
+      for (const side of ["left", "top", "width", "height"]) this.canvas.style[side] = `${box[side]}px`;
+      this.ratio = w / box.width;
       this.map = [g.sx, g.ox, g.sy, g.oy, g.strips[0] / 2, box.height - g.strips[1] / 2].map((v) => v * this.ratio);
-      this.painter.draw(g.px.block, g.py.block, this.map, this.ratio, this.canvas);
+      this.painter.draw(g.px.block, g.py.block, this.map, this.ratio, w, t);
       this.#say();
     }
     if (has("data", "resize", "scales", this.key)) this.#axes(g);
@@ -203,8 +119,8 @@ export class Scatter extends View {
   #show() {
     for (const axis of ["x", "y"]) {
       const column = this.model.column(this.mine[axis]);
-      this.pickers[axis].column.value = this.mine[axis];
-      this.pickers[axis].scale.value = column ? this.model.scaleOf(column) : "linear";
+      choose(this.pickers[axis].column, this.mine[axis]);
+      choose(this.pickers[axis].scale, column ? this.model.scaleOf(column) : "linear");
       this.pickers[axis].scale.disabled = !column || Boolean(column.labels);
     }
   }
@@ -271,8 +187,10 @@ export class Scatter extends View {
       const [x, y] = this.#at(model.hover, g);
       parts.push(s("circle", { class: "hover", cx: x, cy: y, r: 7 }));
     }
+    if (!parts.length && !this.over.hasChildNodes()) return;
     const { left: x, top: y, width, height } = box; // an inner frame cuts off what lies outside
-    this.over.replaceChildren(s("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...parts));
+    const frame = s("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...parts);
+    this.over.replaceChildren(...(parts.length ? [frame] : []));
   }
 
   /** What the picture leaves out or thins, and a sentence for those who do not see it. */
@@ -288,7 +206,8 @@ export class Scatter extends View {
       const why = kind === "log" ? "not positive or missing" : kind === "logit" ? "not between 0 and 1, or missing" : "missing or not finite";
       notes.push(`${thousands(out)} at the edge: ${axis} ${why}`);
     }
-    this.note.textContent = notes.join(" · ");
+    say(this.note, notes.join(" · "));
+    if (model.moving) return;
     this.plot.setAttribute("aria-label",
       `${brief(model, g.y.name)} over ${brief(model, g.x.name)}: ${thousands(model.count)} of ${thousands(model.n)} ${model.header.unit}s. ` +
       "Arrow keys step through the points, Enter pins, plus and minus zoom, 0 shows all.");
