@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -94,3 +97,18 @@ def test_rows_that_are_nothing_beside_the_others_change_nothing():
     faint = matrix.clone()
     faint[1] = 1e-20
     assert torch.equal(orthogonalize(faint), orthogonalize(matrix))
+
+
+@pytest.mark.parametrize("kind", ["muon", "adamw"])
+def test_optimizers_do_not_import_the_compiler(kind):
+    """torch._dynamo takes longer to import than torch itself."""
+    code = (
+        "import sys, torch\nfrom puffer_cuda.config import TrainConfig\n"
+        "from puffer_cuda.optimizer import make_optimizer\n"
+        f"config = TrainConfig(optimizer={kind!r})\n"
+        "optimizer = make_optimizer(config, [torch.nn.Parameter(torch.ones(2))])\n"
+        "optimizer.load_state_dict(optimizer.state_dict())\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    line = [sys.executable, "-c", code]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == "False\n"

@@ -7,7 +7,7 @@ input "finished" at 0. Failures teach the model of success alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from puffer_protein.parameters import Array
 from puffer_protein.space import Space
 from puffer_protein.tuner import Outcome
 
+FIRST_FIT = 4  # results
 FIT_STEPS = 12  # of L-BFGS, from the last hyperparameters
 REFIT_GROWTH = 1.1
 MAX_ROWS = 600
@@ -35,9 +36,9 @@ def priors(inputs: int) -> dict[str, Prior]:
 class Models:
     """Score, log cost and success of any point.
 
-    The hyperparameters are a function of the results alone: they are fitted when 1, 2, 3 ...
-    results are there, with growing gaps, each time from where the last fit ended. A tuner that is
-    resumed runs through the same fits.
+    The hyperparameters are a function of the results alone: those of each model are fitted when so
+    many results are there, with growing gaps, each time from where the last fit ended. A tuner that
+    is resumed runs through the same fits.
     """
 
     def __init__(self, space: Space) -> None:
@@ -47,10 +48,8 @@ class Models:
         prior = priors(inputs)
         self.score = GaussianProcess(inputs + (self._time is not None), prior["score"])
         self.cost = GaussianProcess(inputs, prior["cost"])
-        self.success: GaussianProcess | None = None
-        self._success_prior = prior["success"]
-        self._inputs = inputs
-        self._next_fit = 4
+        self.success = GaussianProcess(inputs, prior["success"])
+        self._due = {"score": FIRST_FIT, "cost": FIRST_FIT + 1, "success": FIRST_FIT + 2}
 
     def update(self, outcomes: Sequence[Outcome], pending: Sequence[Array]) -> None:
         """Learn from all results so far; pending points count as if they came out as expected.
@@ -59,17 +58,29 @@ class Models:
             outcomes: as at the last call, and more; at least two of them not failed.
             pending: (d,) points.
         """
-        while self._next_fit <= len(outcomes):
-            self._learn(outcomes[: self._next_fit], fit=True)
-            self._next_fit = max(self._next_fit + 1, int(self._next_fit * REFIT_GROWTH))
-        self._learn(outcomes, fit=False)
+        while min(self._due.values()) <= len(outcomes):
+            name = min(self._due, key=lambda model: self._due[model])
+            data = self._data(outcomes[: self._due[name]])
+            if name in data:
+                getattr(self, name).fit(*data[name], FIT_STEPS)
+            self._due[name] = max(self._due[name] + 1, int(self._due[name] * REFIT_GROWTH))
+        data = self._data(outcomes)
+        self.failures = "success" in data
+        for name, (x, y) in data.items():
+            getattr(self, name).condition(x, y)
         if pending:
-            self._believe(np.array(pending))
+            self._believe(data, np.array(pending))
 
-    def _learn(self, outcomes: Sequence[Outcome], fit: bool) -> None:
+    def _data(self, outcomes: Sequence[Outcome]) -> dict[str, tuple[Array, Array]]:
+        """Inputs and targets of each model; without failures there is none of success."""
         done = [o for o in outcomes if not o.failed]
+        data: dict[str, tuple[Array, Array]] = {}
         if len(done) < 2:
-            return
+            return data
+        if len(done) < len(outcomes):
+            recent = outcomes[-MAX_ROWS:]
+            signs = np.array([-2.0 if o.failed else 0.0 for o in recent])
+            data["success"] = self._space.features(np.array([o.point for o in recent])), signs
         done = _informative(done)
         points = np.array([o.point for o in done])
         scores = np.array([o.score for o in done])
@@ -82,24 +93,9 @@ class Models:
         if len(curve_points):
             x = np.concatenate([x, self._inputs_of(curve_points, np.zeros(len(curve_points)))])
             y = np.concatenate([y, self.scale.forward(curve_scores)])
-        cost_x = self._space.features(points)
-        self._train(self.score, x, y, fit)
-        self._train(self.cost, cost_x, (costs - self._cost_mean) / self._cost_sd, fit)
-        self._data = x, y, cost_x, (costs - self._cost_mean) / self._cost_sd
-        if len(done) < len(outcomes):
-            if self.success is None:
-                self.success = GaussianProcess(self._inputs, self._success_prior)
-            recent = outcomes[-MAX_ROWS:]
-            signs = np.array([-1.0 if o.failed else 1.0 for o in recent])
-            all_points = self._space.features(np.array([o.point for o in recent]))
-            self._train(self.success, all_points, signs - 1.0, fit)
-
-    @staticmethod
-    def _train(model: GaussianProcess, x: Array, y: Array, fit: bool) -> None:
-        if fit:
-            model.fit(x, y, FIT_STEPS)
-        else:
-            model.condition(x, y)
+        data["score"] = x, y
+        data["cost"] = self._space.features(points), (costs - self._cost_mean) / self._cost_sd
+        return data
 
     def _inputs_of(self, points: Array, finished: Array | None = None) -> Array:
         features = self._space.features(points)
@@ -121,13 +117,13 @@ class Models:
                 scores.append(middle.score)
         return np.array(points), np.array(scores)
 
-    def _believe(self, pending: Array) -> None:
+    def _believe(self, data: Mapping[str, tuple[Array, Array]], pending: Array) -> None:
         """Add pending points with their expected results ("kriging believer")."""
-        x, y, cost_x, costs = self._data
-        inputs, features = self._inputs_of(pending), self._space.features(pending)
-        believed = self.score.mean(inputs), self.cost.mean(features)
-        self.score.condition(np.concatenate([x, inputs]), np.append(y, believed[0]))
-        self.cost.condition(np.concatenate([cost_x, features]), np.append(costs, believed[1]))
+        inputs = {"score": self._inputs_of(pending), "cost": self._space.features(pending)}
+        for name, new in inputs.items():
+            model: GaussianProcess = getattr(self, name)
+            x, y = data[name]
+            model.condition(np.concatenate([x, new]), np.append(y, model.mean(new)))
 
     def predict_score(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) of the standardised score of finished trials."""
@@ -143,7 +139,7 @@ class Models:
 
     def predict_success(self, points: Array) -> Array:
         """Probability (n,) that a trial gives a score."""
-        if self.success is None:
+        if not self.failures:
             return np.ones(len(points))
         mean = self.success.mean(self._space.features(points))
         return np.asarray(np.clip(1.0 + mean / 2.0, 0.0, 1.0))

@@ -34,6 +34,7 @@ SPREAD = 0.5  # width of the design around a default, in the unit cube
 REACH = 0.8  # longest run of the design, on the scale of the unit cube
 FRUGALITY = (0.7, 0.2)  # k at the begin and at the end of the budget
 WINDOW = 0.35  # standard deviation of the window around the target, in log cost
+REACH_OF_WINDOW = 4.0  # standard deviations; further off the value is 0
 SURROUNDINGS = 0.1  # radius per root of the number of parameters, at the begin
 LOCAL = 3  # results per parameter until the preference has faded
 GLOBAL = 0.15  # share of suggestions without it
@@ -156,14 +157,17 @@ class Protein(Tuner):
         radius = SURROUNDINGS * math.sqrt(len(self.space)) / max(1.0 - maturity, 1e-9)
 
         def value(points: Array) -> Array:
+            result = np.zeros(len(points))
             cost = self._models.predict_cost(points)
-            mean, sd = self._models.predict_score(points)
-            offset = (points * weight)[:, None] - centres
-            nearest = np.einsum("nkd,nkd->nk", offset, offset).min(1)
-            bump = np.exp(-0.5 * (nearest / radius**2 + ((cost - target) / WINDOW) ** 2))
-            success = self._models.predict_success(points)
-            gain = stairs.gain(mean, sd, cost)
-            return np.asarray(gain * success**2 * bump * (cost <= cap))
+            near = (cost <= cap) & (np.abs(cost - target) < REACH_OF_WINDOW * WINDOW)
+            if near.any():
+                points, cost = points[near], cost[near]
+                offset = 0.5 * (_nearest(points * weight, centres) / radius) ** 2
+                offset += 0.5 * ((cost - target) / WINDOW) ** 2
+                success = self._models.predict_success(points)
+                gain = stairs.gain(*self._models.predict_score(points), cost)
+                result[near] = gain * success**2 * np.exp(-offset)
+            return result
 
         return value
 
@@ -202,3 +206,9 @@ class Protein(Tuner):
             )
             for i in known.front
         ]
+
+
+def _nearest(points: Array, centres: Array) -> Array:
+    """Distances (n,) of (n, d) points to the nearest of (k, d) centres."""
+    squares = (points**2).sum(1)[:, None] + (centres**2).sum(1) - 2.0 * (points @ centres.T)
+    return np.asarray(np.sqrt(np.maximum(squares.min(1), 0.0)))

@@ -23,11 +23,11 @@ from puffer_cuda.device import choose_device, gpu_of, limit_threads
 from puffer_cuda.distributed import World
 from puffer_cuda.errors import DivergedError, NonFiniteError
 from puffer_cuda.logbook import Logbook, Logger, Logs
-from puffer_cuda.muon import Muon
 from puffer_cuda.native import library
 from puffer_cuda.native.handle import FIGURES, Handle
 from puffer_cuda.native.support import unsupported_objects
 from puffer_cuda.networks import MLP
+from puffer_cuda.optimizer import make_optimizer
 from puffer_cuda.plan import plan
 from puffer_cuda.policy import Policy
 from puffer_cuda.profile import Profile
@@ -95,7 +95,8 @@ class NativePuffeRL:
         self.handle = Handle(c, _policy_config(policy), self.plan, env, threads, gpu)
         self._log_fields = ("episode_return", "episode_length", *env.log_fields)
         self._adopt_parameters()
-        self.optimizer = self._make_optimizer()
+        # It only holds the native one's state, for checkpoints.
+        self.optimizer = make_optimizer(c, policy.parameters())
         self.rollout = self._make_rollout()
         self.epoch = 0
 
@@ -107,13 +108,6 @@ class NativePuffeRL:
                 view.copy_(parameter)
                 parameter.data = view
         self.handle.to_device()
-
-    def _make_optimizer(self) -> torch.optim.Optimizer:
-        """A Torch optimizer that only holds the native one's state, for checkpoints."""
-        c, parameters = self.config, list(self.policy.parameters())
-        if c.optimizer == "adamw":
-            return torch.optim.AdamW(parameters, c.learning_rate)
-        return Muon(parameters, c.learning_rate)
 
     def _optimizer_state(self) -> dict[Tensor, dict[str, Tensor]]:
         """The state of every parameter as Torch's optimizer names it; views, but for the step."""
