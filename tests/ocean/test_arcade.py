@@ -90,6 +90,42 @@ def test_the_opponent_follows_a_ball_that_comes():
     assert s.paddles[0] == 248
 
 
+@pytest.mark.parametrize("y", [7.0, 473.0])
+def test_a_hit_beside_the_wall_stays_in_the_field(y):
+    env, s = make("pong", frameskip=1)
+    s.paddles[1] = y
+    s.x, s.y, s.vx, s.vy, s.speed = 600, y, 5, math.copysign(5, y - 240), 7
+    step(env)  # the line after 0.8 ticks: 4 pixels up or down, 3 of them beyond the wall
+    assert (s.x, s.y) == (604, pytest.approx(6 + 3 if y < 240 else 474 - 3))
+
+
+POSITIONS = ("x", "y", "vx", "vy", "speed")
+
+
+def test_a_step_of_eight_ticks_is_eight_steps_of_one_tick():
+    """Balls that fly, are reflected, hit, missed and served, from the same states."""
+    whole, s = make("pong", goal=10**3)
+    ticks, t = make("pong", goal=10**3, frameskip=1, max_steps=0)
+    rng = np.random.default_rng(0)
+    points = hits = 0
+    for _ in range(5_000):
+        for name in POSITIONS:
+            setattr(t, name, getattr(s, name))
+        for side in (0, 1):
+            t.paddles[side] = s.paddles[side]
+        before = s.speed
+        action = int(rng.integers(3))
+        won, _, _ = step(whole, action)
+        assert sum(step(ticks, action)[0] for _ in range(8)) == won
+        for name in POSITIONS:
+            assert getattr(s, name) == pytest.approx(getattr(t, name), abs=2e-3), name
+        assert list(s.paddles) == pytest.approx(list(t.paddles), abs=2e-3)
+        points += won != 0
+        hits += s.speed > before
+    assert points > 100
+    assert hits > 100
+
+
 # Flappy
 
 

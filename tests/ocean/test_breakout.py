@@ -183,7 +183,7 @@ def test_the_paddle_turns_the_ball_by_the_place_of_the_hit():
 
 def test_speed_grows_every_four_hits_and_jumps_with_the_upper_rows():
     seen, jumps, losses = set(), 0, 0
-    for seed in range(4):
+    for seed in range(8):
         hits, expected = 0, 256
         for before, after, _, ended in trace(seed, 4000, aim(seed)):
             if ended:

@@ -16,6 +16,21 @@ LIGHT: Colour = (226, 229, 236)
 TEAL: Colour = (84, 190, 176)
 AMBER: Colour = (240, 170, 92)
 
+# Digits as strokes through points of a lattice of 3 columns and 5 rows, each point its column and
+# row.
+DIGITS = (
+    ("00", "20", "24", "04", "00"),
+    ("01", "10", "14"),
+    ("00", "20", "22", "02", "04", "24"),
+    ("00", "20", "22", "02", "22", "24", "04"),
+    ("00", "02", "22", "20", "24"),
+    ("20", "00", "02", "22", "24", "04"),
+    ("20", "00", "04", "24", "22", "02"),
+    ("00", "20", "14"),
+    ("00", "20", "24", "04", "00", "02", "22"),
+    ("22", "02", "00", "20", "24", "04"),
+)
+
 
 class Canvas:
     """A picture under construction; lengths in pixels, y grows downwards.
@@ -55,6 +70,18 @@ class Canvas:
         share = np.clip(share, 0, 1)
         distance = np.hypot(px - (x0 + share * dx), py - (y0 + share * dy))
         self._paint(rows, columns, distance - radius, colour)
+
+    def number(self, x: float, y: float, height: float, value: int, colour: Colour) -> None:
+        """Write a whole number, not negative, with its middle at (x, y)."""
+        unit, text = height / 5, str(value)
+        left = x - (4 * len(text) - 2) / 2 * unit  # a digit is 2 units wide, the space between too
+        for place, digit in enumerate(text):
+            points = [
+                (left + (4 * place + int(point[0])) * unit, y + (int(point[1]) - 2) * unit)
+                for point in DIGITS[int(digit)]
+            ]
+            for start, end in zip(points, points[1:], strict=False):
+                self.line(*start, *end, unit, colour)
 
     def picture(self) -> NDArray[np.uint8]:
         """The finished picture: (height, width, 3) bytes."""

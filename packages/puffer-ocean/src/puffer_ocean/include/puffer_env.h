@@ -247,4 +247,23 @@ PUFFER_FN float puffer_uniform(uint64_t *rng, float low, float high) {
     return low + (high - low) * unit;
 }
 
+/* The value, or the bound that it lies beyond: two instructions (fminf and fmaxf are calls). */
+PUFFER_FN float puffer_clamp(float value, float low, float high) {
+    const float raised = value > low ? value : low;
+    return raised < high ? raised : high;
+}
+
+/* Sine and cosine by their series, to 1e-7, of |angle| <= pi/4; the same bits on every machine. */
+PUFFER_FN float puffer_sine(float angle) {
+    const float q = angle * angle;
+    const float tail = 1.0f / 120 - q * (1.0f / 5040 - q * (1.0f / 362880));
+    return angle * (1 - q * (1.0f / 6 - q * tail));
+}
+
+PUFFER_FN float puffer_cosine(float angle) {
+    const float q = angle * angle;
+    const float tail = 1.0f / 720 - q * (1.0f / 40320 - q * (1.0f / 3628800));
+    return 1 - q * (1.0f / 2 - q * (1.0f / 24 - q * tail));
+}
+
 #endif

@@ -232,29 +232,30 @@ static void puffer_clear_dead(puffer_vec *vec, puffer_env *env, const bool *dead
 
 /* Episode statistics of one environment after its step. Counts the agents that are there and those
  * of them that ended. */
-static inline void puffer_account(puffer_vec *vec, int32_t i, int32_t *there, int32_t *ended) {
-    puffer_env *env = &vec->envs[i];
-    const int32_t agents = vec->spec.num_agents, max_steps = env->max_steps;
+static inline void puffer_account(puffer_vec *vec, puffer_env *env, size_t first, size_t agents,
+                                  size_t *there, size_t *ended) {
+    double *returns = vec->returns + first;
+    int64_t *lengths = vec->lengths + first;
+    const int64_t max_steps = env->max_steps ? env->max_steps : INT64_MAX;
     *there = *ended = 0;
-    for (int32_t a = 0; a < agents; a++) {
+    for (size_t a = 0; a < agents; a++) {
         if (!env->masks[a]) {
             env->rewards[a] = 0;
             env->terminals[a] = env->truncations[a] = false;
             continue;
         }
-        const size_t k = (size_t)i * (size_t)agents + (size_t)a;
+        const double sum = returns[a] + (double)env->rewards[a];
+        const int64_t length = lengths[a] + 1;
+        if ((length >= max_steps) & !env->terminals[a]) env->truncations[a] = true;
+        const bool end = env->terminals[a] | env->truncations[a];
         ++*there;
-        vec->returns[k] += (double)env->rewards[a];
-        vec->lengths[k]++;
-        if (max_steps && vec->lengths[k] >= max_steps && !env->terminals[a])
-            env->truncations[a] = true;
-        if (env->terminals[a] | env->truncations[a]) {
-            double *log = env->logs + (size_t)a * PUFFER_LOG_WIDTH;
-            log[0] = vec->returns[k];
-            log[1] = (double)vec->lengths[k];
-            vec->returns[k] = 0;
-            vec->lengths[k] = 0;
-            ++*ended;
+        *ended += end;
+        returns[a] = end ? 0 : sum;
+        lengths[a] = end ? 0 : length;
+        if (end) {
+            double *log = env->logs + a * PUFFER_LOG_WIDTH;
+            log[0] = sum;
+            log[1] = (double)length;
         }
     }
 }
@@ -283,13 +284,17 @@ static void puffer_step(puffer_vec *vec, int32_t first, int32_t last) {
     puffer_clear(vec, first, last);
     for (int32_t i = first; i < last; i++) {
         puffer_env *env = &vec->envs[i];
-        const bool *dead = env->num_dead ? vec->dead + (size_t)i * agents : NULL;
-        int32_t there, ended;
+        const size_t row = (size_t)i * agents;
+        const bool *dead = env->num_dead ? vec->dead + row : NULL;
+        size_t there, ended;
         puffer_fetch(vec, i);
         if (dead) puffer_mask_dead(env, dead);
         step(env, &vec->states[i]);
         if (dead) puffer_clear_dead(vec, env, dead);
-        puffer_account(vec, i, &there, &ended);
+        if (agents == 1) /* told apart so that the compiler sees a constant */
+            puffer_account(vec, env, row, 1, &there, &ended);
+        else
+            puffer_account(vec, env, row, agents, &there, &ended);
         if (ended) puffer_succeed(vec, i, ended == there);
         puffer_publish(vec, i);
     }

@@ -133,7 +133,7 @@ PUFFER_FN float root(float square) {
 }
 
 PUFFER_FN float clip(float x) {
-    return x < -1 ? -1 : x > 1 ? 1 : x;
+    return puffer_clamp(x, -1, 1);
 }
 
 PUFFER_FN void observe(const puffer_env *env, const State *s) {

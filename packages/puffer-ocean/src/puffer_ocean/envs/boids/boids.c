@@ -119,7 +119,7 @@ PUFFER_FN void look(const puffer_env *env, const State *s, Sums *sums) {
 }
 
 PUFFER_FN float clip(float value) {
-    return value < -1 ? -1 : value > 1 ? 1 : value;
+    return puffer_clamp(value, -1, 1);
 }
 
 /* A vector (x, y) in the frame of boid i, times `scale`: ahead, to the right. */

@@ -122,8 +122,8 @@ PUFFER_FN void launch(puffer_env *env, State *s) {
 }
 
 PUFFER_FN void move_paddle(State *s, float speed) {
-    const float x = s->paddle_x + speed * PADDLE_SPEED * TICK, limit = WIDTH - s->paddle_width;
-    s->paddle_x = x < 0 ? 0 : x > limit ? limit : x;
+    s->paddle_x =
+        puffer_clamp(s->paddle_x + speed * PADDLE_SPEED * TICK, 0, WIDTH - s->paddle_width);
 }
 
 /* What the ball meets first in this tick. */
@@ -178,9 +178,9 @@ PUFFER_FN Contact first_contact(const State *s, float dx, float dy) {
         if (time <= 1 && x + BALL > s->paddle_x && x < s->paddle_x + s->paddle_width)
             consider(&first, PADDLE, time, -1);
     }
-    const float top = s->ball_y + fminf(dy, 0), bottom = s->ball_y + BALL + fmaxf(dy, 0);
+    const float top = s->ball_y + (dy < 0 ? dy : 0), bottom = s->ball_y + BALL + (dy > 0 ? dy : 0);
     if (top > WALL_BOTTOM || bottom < WALL_TOP) return first;
-    const float left = s->ball_x + fminf(dx, 0), right = s->ball_x + BALL + fmaxf(dx, 0);
+    const float left = s->ball_x + (dx < 0 ? dx : 0), right = s->ball_x + BALL + (dx > 0 ? dx : 0);
     const int row0 = clamp((int)((top - WALL_TOP) / BRICK_HEIGHT) - 1, 0, ROWS - 1);
     const int row1 = clamp((int)((bottom - WALL_TOP) / BRICK_HEIGHT), 0, ROWS - 1);
     const int column0 = clamp((int)(left / BRICK_WIDTH) - 1, 0, COLUMNS - 1);
@@ -196,8 +196,8 @@ PUFFER_FN void hit_paddle(const puffer_env *env, State *s) {
     const float angle = offset / ((s->paddle_width + BALL) / 2) * (PI / 4);
     s->paddle_hits++;
     if (s->paddle_hits % 4 == 0 && s->ball_speed < BALL_SPEED_MAX) s->ball_speed += BALL_SPEED_STEP;
-    s->ball_vx = s->ball_speed * sinf(angle);
-    s->ball_vy = -s->ball_speed * cosf(angle);
+    s->ball_vx = s->ball_speed * puffer_sine(angle);
+    s->ball_vy = -s->ball_speed * puffer_cosine(angle);
     if (s->score == WALL_POINTS && !s->rebuilt) {
         build_wall(env, s);
         s->rebuilt = true;
@@ -274,7 +274,7 @@ PUFFER_TABLE float SPEEDS[] = {0, -1, 1}; /* stay, left, right */
 
 PUFFER_FN float paddle_speed(const puffer_env *env) {
     if (env->spec->num_heads) return SPEEDS[((const int32_t *)env->actions)[0]];
-    return fmaxf(-1, fminf(1, ((const float *)env->actions)[0]));
+    return puffer_clamp(((const float *)env->actions)[0], -1, 1);
 }
 
 PUFFER_FN void step(puffer_env *env, State *s) {

@@ -14,6 +14,7 @@
 #define POLE_MASS 0.1f
 #define TOTAL_MASS (CART_MASS + POLE_MASS)
 #define POLE_HALF_LENGTH 0.5f
+#define POLE_MOMENT (POLE_MASS * POLE_HALF_LENGTH)
 #define FORCE 10.0f
 #define STEP 0.02f
 #define X_LIMIT 2.4f
@@ -66,20 +67,19 @@ PUFFER_FN void reset(puffer_env *env, State *s) {
 }
 
 PUFFER_FN float force(const puffer_env *env) {
-    if (env->spec->num_heads) return *(const int32_t *)env->actions ? FORCE : -FORCE;
-    return FORCE * fmaxf(-1, fminf(1, *(const float *)env->actions));
+    if (env->spec->num_heads) return FORCE * (float)(2 * *(const int32_t *)env->actions - 1);
+    return FORCE * puffer_clamp(*(const float *)env->actions, -1, 1);
 }
 
 /* Equations of motion without friction (Florian 2007), one explicit Euler step. */
 PUFFER_FN void integrate(State *s, float push) {
-    const float sine = sinf(s->angle), cosine = cosf(s->angle);
-    const float swing = POLE_MASS * POLE_HALF_LENGTH * s->angular_velocity * s->angular_velocity;
-    const float drive = (push + swing * sine) / TOTAL_MASS;
+    const float sine = puffer_sine(s->angle), cosine = puffer_cosine(s->angle);
+    const float swing = POLE_MOMENT * s->angular_velocity * s->angular_velocity;
+    const float drive = (push + swing * sine) * (1 / TOTAL_MASS);
     const float angular_acceleration =
         (GRAVITY * sine - cosine * drive) /
-        (POLE_HALF_LENGTH * (4.0f / 3.0f - POLE_MASS * cosine * cosine / TOTAL_MASS));
-    const float acceleration =
-        drive - POLE_MASS * POLE_HALF_LENGTH * angular_acceleration * cosine / TOTAL_MASS;
+        (POLE_HALF_LENGTH * 4.0f / 3.0f - POLE_MOMENT / TOTAL_MASS * cosine * cosine);
+    const float acceleration = drive - POLE_MOMENT / TOTAL_MASS * angular_acceleration * cosine;
     s->x += STEP * s->x_velocity;
     s->x_velocity += STEP * acceleration;
     s->angle += STEP * s->angular_velocity;
@@ -90,11 +90,13 @@ PUFFER_FN void step(puffer_env *env, State *s) {
     integrate(s, force(env));
     s->tick++;
     env->rewards[0] = 1;
-    env->terminals[0] = fabsf(s->x) > X_LIMIT || fabsf(s->angle) > ANGLE_LIMIT;
+    env->terminals[0] = (fabsf(s->x) > X_LIMIT) | (fabsf(s->angle) > ANGLE_LIMIT);
     observe(env, s);
-    double *log = puffer_log(env, 0);
-    log[0] = s->tick;
-    log[1] = s->tick / env->args[MAX_STEPS];
+    if (env->terminals[0] | (s->tick >= env->max_steps)) {
+        double *log = puffer_log(env, 0);
+        log[0] = s->tick;
+        log[1] = s->tick / env->args[MAX_STEPS];
+    }
 }
 
 static void render(const puffer_env *env, const State *s, float *out) {

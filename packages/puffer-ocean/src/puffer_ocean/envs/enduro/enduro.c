@@ -97,7 +97,7 @@ static const char *describe(const double *args, puffer_spec *spec) {
 }
 
 PUFFER_FN float clip(float x) {
-    return x < -1 ? -1 : x > 1 ? 1 : x;
+    return puffer_clamp(x, -1, 1);
 }
 
 PUFFER_FN void observe(const puffer_env *env, const State *s) {

@@ -56,12 +56,12 @@ PUFFER_FN float shown(float y) {
 
 PUFFER_FN void observe(const puffer_env *env, const State *s) {
     float *obs = (float *)env->observations;
-    obs[0] = fmaxf(-1, fminf(1, shown(s->y)));
+    obs[0] = puffer_clamp(shown(s->y), -1, 1);
     obs[1] = s->speed / MAX_SPEED;
     obs[2] = s->distance / 512;
     obs[3] = shown(s->gaps[1]);
     obs[4] = shown(s->gaps[2]);
-    obs[5] = fmaxf(-1, fminf(1, (s->y - s->gaps[1]) / HEIGHT));
+    obs[5] = puffer_clamp((s->y - s->gaps[1]) / HEIGHT, -1, 1);
 }
 
 PUFFER_FN float new_gap(puffer_env *env) {
@@ -93,7 +93,7 @@ PUFFER_FN void pass(puffer_env *env, State *s) {
 }
 
 PUFFER_FN void step(puffer_env *env, State *s) {
-    const float fall = fminf(s->speed + (float)env->args[GRAVITY], MAX_SPEED);
+    const float fall = puffer_clamp(s->speed + (float)env->args[GRAVITY], -MAX_SPEED, MAX_SPEED);
     s->speed = *(const int32_t *)env->actions ? FLAP : fall;
     s->y += s->speed;
     s->distance -= (float)env->args[SPEED];

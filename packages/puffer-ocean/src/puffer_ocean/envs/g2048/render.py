@@ -1,4 +1,4 @@
-"""Draw 2048: tiles from dark to bright, dots as on a die for the exponent."""
+"""Draw 2048: tiles from dark to bright."""
 
 from __future__ import annotations
 
@@ -30,13 +30,9 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
         x = GAP + cell % 4 * (TILE + GAP)
         y = GAP + cell // 4 * (TILE + GAP)
         canvas.box(x, y, TILE, TILE, _colour(exponent), 10)
-        for dot in range(exponent):
-            row, column = divmod(dot, 4)
-            rows = (exponent + 3) // 4
-            columns = min(exponent - 4 * row, 4)
-            px = x + TILE / 2 + (column - (columns - 1) / 2) * 19
-            py = y + TILE / 2 + (row - (rows - 1) / 2) * 19
-            canvas.line(px, py, px, py, 9, LIGHT)
+        if exponent:
+            height = min(44, 5 * (TILE - 20) / (4 * len(str(2**exponent)) - 1))
+            canvas.number(x + TILE / 2, y + TILE / 2, height, 2**exponent, LIGHT)
     return canvas.picture()
 
 

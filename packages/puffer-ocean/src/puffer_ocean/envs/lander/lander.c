@@ -102,13 +102,9 @@ static const char *describe(const double *args, puffer_spec *spec) {
     return NULL;
 }
 
-PUFFER_FN float clamp(float value, float low, float high) {
-    return value < low ? low : value > high ? high : value;
-}
-
 /* Height of the ground at x. */
 PUFFER_FN float ground_at(const State *s, float x) {
-    const float at = clamp((x + EDGE) / SPACING, 0, POINTS - 1.001f);
+    const float at = puffer_clamp((x + EDGE) / SPACING, 0, POINTS - 1.001f);
     const int32_t i = (int32_t)at;
     return s->ground[i] + (at - (float)i) * (s->ground[i + 1] - s->ground[i]);
 }
@@ -121,7 +117,7 @@ PUFFER_FN void observe(const puffer_env *env, const State *s) {
                                s->spin / 5,       (float)s->feet[0],
                                (float)s->feet[1], (s->y - ground_at(s, s->x)) / 10,
                                s->wind / 5};
-    for (int i = 0; i < OBS; i++) obs[i] = clamp(values[i], -2, 2);
+    for (int i = 0; i < OBS; i++) obs[i] = puffer_clamp(values[i], -2, 2);
 }
 
 /* The tilt is the sine of half the angle. */
@@ -172,8 +168,8 @@ PUFFER_FN void read_engines(const puffer_env *env, State *s) {
         s->side = (float)((action == 3) - (action == 1));
     } else {
         const float *action = (const float *)env->actions;
-        s->main = clamp(action[0], 0, 1);
-        s->side = clamp(action[1], -1, 1);
+        s->main = puffer_clamp(action[0], 0, 1);
+        s->side = puffer_clamp(action[1], -1, 1);
     }
     s->fuel += STEP * (s->main + fabsf(s->side) / 4);
 }
@@ -187,7 +183,7 @@ PUFFER_FN bool stand(const puffer_env *env, State *s, int32_t foot, Forces *forc
     if (depth <= 0) return true;
     const float vx = s->vx - s->spin * ry, vy = s->vy + s->spin * rx;
     const float push = fmaxf(0, STIFFNESS * depth - DAMPING * vy);
-    const float rub = clamp(-DRAG * vx, -FRICTION * push, FRICTION * push);
+    const float rub = puffer_clamp(-DRAG * vx, -FRICTION * push, FRICTION * push);
     forces->x += rub;
     forces->y += push;
     forces->torque += rx * push - ry * rub;
@@ -198,7 +194,7 @@ PUFFER_FN bool stand(const puffer_env *env, State *s, int32_t foot, Forces *forc
 PUFFER_FN void move(State *s, const Forces *forces) {
     s->vx += STEP * forces->x;
     s->vy += STEP * forces->y;
-    s->spin = clamp(s->spin + STEP * forces->torque / INERTIA, -MAX_SPIN, MAX_SPIN);
+    s->spin = puffer_clamp(s->spin + STEP * forces->torque / INERTIA, -MAX_SPIN, MAX_SPIN);
     s->x += STEP * s->vx;
     s->y += STEP * s->vy;
     const float t = STEP * s->spin / 2, scale = 1 / (1 + t * t);

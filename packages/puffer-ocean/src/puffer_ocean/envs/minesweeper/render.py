@@ -1,4 +1,4 @@
-"""Draw Minesweeper: closed cells raised, open ones with as many pips as mines around."""
+"""Draw Minesweeper: closed cells raised, open ones with the number of mines around."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from puffer_ocean.canvas import AMBER, LIGHT, MUTED, PANEL, TEAL, Canvas, Colour
 
 SIDE, MARGIN = 480, 12  # pixels
 MINE: Colour = (224, 92, 92)
-# Three rows of three places, as on dice; the places of 1 to 8 pips.
-PIPS = ("4", "08", "048", "0268", "02468", "023568", "0234568", "01235678")
 COLOURS: tuple[Colour, ...] = (TEAL, TEAL, AMBER, AMBER, MINE, MINE, MINE, MINE)
 
 
@@ -41,8 +39,6 @@ def draw(state: NDArray[np.float32], arguments: dict[str, Any]) -> NDArray[np.ui
         if around == -2:
             canvas.line(*middle, *middle, 0.6 * side, MINE)
             canvas.line(*middle, *middle, 0.2 * side, LIGHT)
-        for pip in PIPS[around - 1] if around > 0 else "":
-            px = middle[0] + (int(pip) % 3 - 1) * side * 0.24
-            py = middle[1] + (int(pip) // 3 - 1) * side * 0.24
-            canvas.line(px, py, px, py, 0.17 * side, COLOURS[around - 1])
+        if around > 0:
+            canvas.number(*middle, 0.5 * side, around, COLOURS[around - 1])
     return canvas.picture()

@@ -63,20 +63,21 @@ static const char *describe(const double *args, puffer_spec *spec) {
 }
 
 PUFFER_FN void observe(const puffer_env *env, const State *s) {
+    const float share = 1 / (float)env->args[GOAL];
     float *obs = (float *)env->observations;
-    obs[0] = 2 * s->paddles[AGENT] / HEIGHT - 1;
-    obs[1] = 2 * s->paddles[OPPONENT] / HEIGHT - 1;
-    obs[2] = fmaxf(-1, fminf(1, 2 * s->x / WIDTH - 1));
-    obs[3] = 2 * s->y / HEIGHT - 1;
-    obs[4] = s->vx / MAX_SPEED;
-    obs[5] = s->vy / MAX_SPEED;
-    obs[6] = (float)(s->points[AGENT] / env->args[GOAL]);
-    obs[7] = (float)(s->points[OPPONENT] / env->args[GOAL]);
+    obs[0] = s->paddles[AGENT] * (2 / HEIGHT) - 1;
+    obs[1] = s->paddles[OPPONENT] * (2 / HEIGHT) - 1;
+    obs[2] = puffer_clamp(s->x * (2 / WIDTH) - 1, -1, 1);
+    obs[3] = s->y * (2 / HEIGHT) - 1;
+    obs[4] = s->vx * (1 / MAX_SPEED);
+    obs[5] = s->vy * (1 / MAX_SPEED);
+    obs[6] = (float)s->points[AGENT] * share;
+    obs[7] = (float)s->points[OPPONENT] * share;
 }
 
 PUFFER_FN void launch(State *s, float direction, float angle) {
-    s->vx = direction * s->speed * cosf(angle);
-    s->vy = s->speed * sinf(angle);
+    s->vx = direction * s->speed * puffer_cosine(angle);
+    s->vy = s->speed * puffer_sine(angle);
 }
 
 PUFFER_FN void serve(puffer_env *env, State *s, float direction) {
@@ -93,8 +94,40 @@ PUFFER_FN void reset(puffer_env *env, State *s) {
     observe(env, s);
 }
 
-PUFFER_FN void move_paddle(float *y, float by) {
-    *y = fmaxf(PADDLE / 2, fminf(HEIGHT - PADDLE / 2, *y + by));
+/* Height of the ball's middle, folded back at the upper and the lower wall. */
+PUFFER_FN float reflect(float y) {
+    const float below = y > 2 * TOP - y ? y : 2 * TOP - y;
+    return below < 2 * BOTTOM - below ? below : 2 * BOTTOM - below;
+}
+
+PUFFER_FN float in_field(float paddle) {
+    return puffer_clamp(paddle, PADDLE / 2, HEIGHT - PADDLE / 2);
+}
+
+/* The paddles in `ticks` ticks. The opponent follows where the ball was before each of them. */
+PUFFER_FN void move_paddles(State *s, float move, float limit, int ticks) {
+    const float reach = s->vx < 0 ? limit : 0;
+    float opponent = s->paddles[OPPONENT];
+    for (int k = 0; k < ticks; k++) {
+        const float aim = in_field(reflect(s->y + (float)k * s->vy));
+        opponent = puffer_clamp(aim, opponent - reach, opponent + reach);
+    }
+    s->paddles[OPPONENT] = opponent;
+    s->paddles[AGENT] = in_field(s->paddles[AGENT] + (float)ticks * move);
+}
+
+/* Where the ball meets something next: the line of a paddle or, behind it, the edge. */
+PUFFER_FN float next_line(const State *s) {
+    if (s->vx > 0) return s->x <= RIGHT ? RIGHT : WIDTH;
+    return s->x >= LEFT ? LEFT : 0;
+}
+
+/* So many ticks of free flight. */
+PUFFER_FN void fly(State *s, float line, int ticks) {
+    const float x = s->x + (float)ticks * s->vx, y = s->y + (float)ticks * s->vy;
+    s->x = (x - line) * s->vx > 0 ? line : x; /* not beyond by rounding */
+    s->y = reflect(y);
+    if (s->y != y) s->vy = -s->vy;
 }
 
 /* The ball reached the line of a paddle at height y: back it goes, if the paddle is there. */
@@ -103,21 +136,9 @@ PUFFER_FN bool hit(State *s, int side, float y) {
     if (fabsf(offset) >= reach) return false;
     s->x = side == AGENT ? RIGHT : LEFT;
     s->y = y;
-    s->speed = fminf(s->speed * FASTER, MAX_SPEED);
+    s->speed = s->speed * FASTER < MAX_SPEED ? s->speed * FASTER : MAX_SPEED;
     launch(s, side == AGENT ? -1.0f : 1.0f, offset / reach * (PI / 4));
     return true;
-}
-
-PUFFER_FN void move_ball(State *s) {
-    const float line = s->vx > 0 ? RIGHT : LEFT;
-    const float time = (line - s->x) / s->vx; /* in ticks, negative behind the paddle */
-    if (time >= 0 && time < 1 && hit(s, s->vx > 0 ? AGENT : OPPONENT, s->y + time * s->vy)) return;
-    s->x += s->vx;
-    s->y += s->vy;
-    if (s->y < TOP || s->y > BOTTOM) {
-        s->y = 2 * (s->y < TOP ? TOP : BOTTOM) - s->y;
-        s->vy = -s->vy;
-    }
 }
 
 PUFFER_FN void point(puffer_env *env, State *s, int winner) {
@@ -129,19 +150,33 @@ PUFFER_FN void point(puffer_env *env, State *s, int winner) {
         serve(env, s, winner == AGENT ? -1.0f : 1.0f);
 }
 
+/* The tick in which the ball reaches that line, after `time` of it. */
+PUFFER_FN void meet(puffer_env *env, State *s, float line, float time) {
+    const int side = s->vx > 0 ? AGENT : OPPONENT;
+    const bool edge = line == 0 || line == WIDTH;
+    if (!edge && hit(s, side, reflect(s->y + time * s->vy))) return;
+    fly(s, s->vx * INFINITY, 1);
+    if (edge) point(env, s, 1 - side);
+}
+
 PUFFER_TABLE float MOVES[] = {0, -PADDLE_SPEED, PADDLE_SPEED}; /* stay, up, down */
 
 PUFFER_FN void step(puffer_env *env, State *s) {
     const float move = MOVES[*(const int32_t *)env->actions];
     const float limit = (float)env->args[OPPONENT_SPEED];
-    const int frames = (int)env->args[FRAMESKIP];
-    for (int frame = 0; frame < frames && !env->terminals[0]; frame++) {
-        move_paddle(&s->paddles[AGENT], move);
-        const float lead = s->vx < 0 ? s->y - s->paddles[OPPONENT] : 0;
-        move_paddle(&s->paddles[OPPONENT], fmaxf(-limit, fminf(limit, lead)));
-        move_ball(s);
-        if (s->x < 0) point(env, s, AGENT);
-        if (s->x > WIDTH) point(env, s, OPPONENT);
+    int left = (int)env->args[FRAMESKIP];
+    while (left > 0 && !env->terminals[0]) {
+        const float line = next_line(s), time = (line - s->x) / s->vx;
+        const int ticks = time < (float)left ? (int)time : left; /* before the one that meets it */
+        if (ticks) {
+            move_paddles(s, move, limit, ticks);
+            fly(s, line, ticks);
+            left -= ticks;
+        } else {
+            move_paddles(s, move, limit, 1);
+            meet(env, s, line, time);
+            left--;
+        }
     }
     observe(env, s);
     const int32_t score = s->points[AGENT] - s->points[OPPONENT];

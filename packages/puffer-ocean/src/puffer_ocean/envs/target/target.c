@@ -132,10 +132,6 @@ PUFFER_FN void reset(puffer_env *env, State *s) {
     observe(env, s);
 }
 
-PUFFER_FN float clip(float value, float high) {
-    return value < 0 ? 0 : value > high ? high : value;
-}
-
 PUFFER_FN void report(const puffer_env *env, const State *s) {
     const double agents = env->args[NUM_AGENTS], targets = env->args[NUM_TARGETS];
     const double area = env->args[WIDTH] * env->args[HEIGHT];
@@ -156,9 +152,10 @@ PUFFER_FN void step(puffer_env *env, State *s) {
     const float fastest = (float)env->args[MAX_SPEED], radius = (float)env->args[RADIUS];
     for (int32_t i = 0; i < agents; i++) {
         const int32_t heading = (s->headings[i] + actions[2 * i] - 2) & (HEADINGS - 1);
-        const float speed = clip(s->speeds[i] + (float)(actions[2 * i + 1] - 1), fastest);
-        const float x = clip(s->x[i] + speed * SINE[heading + HEADINGS / 4], width);
-        const float y = clip(s->y[i] + speed * SINE[heading], height);
+        const float speed =
+            puffer_clamp(s->speeds[i] + (float)(actions[2 * i + 1] - 1), 0, fastest);
+        const float x = puffer_clamp(s->x[i] + speed * SINE[heading + HEADINGS / 4], 0, width);
+        const float y = puffer_clamp(s->y[i] + speed * SINE[heading], 0, height);
         s->headings[i] = heading;
         s->speeds[i] = speed;
         s->x[i] = s->x[agents + i] = x;
