@@ -58,7 +58,7 @@ def test_layers_of_the_space(tmp_path):
     [
         ({"sweep.max_run": "3"}, "unknown key sweep.max_run .*did you mean 'max_runs'"),
         ({"sweep.match_enemy_model_path": "x"}, r"is a section such as \[sweep.train.gamma\]"),
-        ({"sweep.max_suggestion_cost": "60"}, "is called max_trial_cost here"),
+        ({"sweep.max_suggestion_cost": "60"}, "is called sweep.max_trial_cost here"),
         ({"sweep.train.gama.min": "0"}, "did you mean 'train.gamma'"),
         ({"sweep.train.gamma.max": "1"}, "max of logit_normal must be below 1"),
         ({"sweep.only": "train.gama"}, "sweep.only: did you mean 'train.gamma'"),

@@ -22,6 +22,7 @@ from puffer_cli.config import Config, load_config
 from puffer_cli.environments import CONFIG, find
 from puffer_cli.layers import Layer, read_ini
 from puffer_cli.nearest import did_you_mean
+from puffer_cli.old_keys import objection, translate
 from puffer_cli.vectorize import plan_vec
 from puffer_core.errors import APIUsageError
 from puffer_cuda.config import Count, NonNegative, Section, Share, Whole
@@ -33,13 +34,6 @@ SPACE_FILE = CONFIG / "sweep.ini"
 PREFIX = "sweep."
 TIME = "train.total_timesteps"
 SHORTEST, LONGEST = 1 / 16, 2.0  # of the environment's own total_timesteps
-
-RENAMED = {
-    "max_suggestion_cost": "max_trial_cost",
-    "max_score": "metric",
-    "sweep_only": "only",
-    "gpus": "devices",
-}
 
 
 class SweepConfig(Section):
@@ -99,7 +93,7 @@ class Sweep:
         environment = find(env_name)
         own = Layer(origin, {k: v for k, v in values.items() if k.startswith(PREFIX)})
         rest = {k: v for k, v in values.items() if not k.startswith(PREFIX)}
-        user = [read_ini(Path(file))] if file is not None else []
+        user = [translate(read_ini(Path(file)), environment)] if file is not None else []
         layers = [read_ini(path) for path in [SPACE_FILE, *environment.ini_files]]
         self.config = load_config(env_name, rest, file, origin)
         self.env = self.config.train.env
@@ -179,8 +173,8 @@ def _split(layers: Sequence[Layer]) -> tuple[SweepConfig, dict[str, dict[str, An
             path = key.removeprefix(PREFIX).split(".")
             if len(path) >= 3:
                 tables.setdefault(".".join(path[:-1]), {})[path[-1]] = value
-            elif path[0] in RENAMED:
-                raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[path[0]]} here.")
+            elif objection(key):
+                raise APIUsageError(f"{key} ({layer.origin}) {objection(key)}")
             elif len(path) == 1 and path[0] in SweepConfig.model_fields:
                 raw[path[0]] = value
             else:
