@@ -9,7 +9,7 @@ import pytest
 from puffer_cli.config import COMMAND_LINE, SECTIONS, all_keys, load_config
 from puffer_cli.main import main
 from puffer_cli.old_keys import GONE, RENAMED, SPELLED, OldKeys
-from puffer_cli.sweep.settings import Sweep, SweepConfig
+from puffer_cli.sweep.settings import SweepConfig, read_sweep
 from puffer_cli.vectorize import plan_vec
 from puffer_core import APIUsageError
 
@@ -231,7 +231,7 @@ def test_every_key_that_changed_is_named(tmp_path):
 
 def test_the_search_of_an_old_file(tmp_path):
     with pytest.warns(OldKeys):
-        sweep = Sweep("squared", {}, write(tmp_path, OLD_4), COMMAND_LINE)
+        sweep = read_sweep("squared", {}, write(tmp_path, OLD_4), COMMAND_LINE)
     assert sweep.settings.max_runs == 9
     assert sweep.settings.max_trial_cost == 60
     assert list(sweep.space.names) == ["train.gamma", "env.num_envs"]
@@ -241,7 +241,7 @@ def test_the_search_of_an_old_file(tmp_path):
 
 def test_parameters_of_an_old_search(tmp_path):
     with pytest.warns(OldKeys):
-        sweep = Sweep("squared", {}, write(tmp_path, OLD_3), COMMAND_LINE)
+        sweep = read_sweep("squared", {}, write(tmp_path, OLD_3), COMMAND_LINE)
     assert "train.eps" in sweep.space.names
     assert not {"train.adam_eps", "train.batch_size"} & set(sweep.space.names)
     low, high = (sweep.space.decode([end] * len(sweep.space.names)) for end in (0, 1))

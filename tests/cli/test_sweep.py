@@ -12,7 +12,7 @@ import pytest
 from puffer_cli.main import main
 from puffer_cli.sweep.driver import Driver, TooManyFailuresError
 from puffer_cli.sweep.open import create_study, make_tuner
-from puffer_cli.sweep.settings import Sweep, SweepConfig
+from puffer_cli.sweep.settings import SweepConfig, read_sweep
 from puffer_cli.sweep.trial import Curve
 from puffer_core.errors import APIUsageError
 from puffer_protein import Study
@@ -23,7 +23,7 @@ SMALL += ["--sweep.only", "train.learning-rate,train.total-timesteps"]
 
 
 def make(values=None, file=None, env="squared"):
-    return Sweep(env, values or {}, file, "command line")
+    return read_sweep(env, values or {}, file, "command line")
 
 
 def test_the_default_space_and_the_environments_own_settings_as_first_trial():

@@ -156,13 +156,13 @@ def test_programs(program, tmp_path):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "ini")])
 def test_settings(page, tmp_path):
     from puffer_cli.layers import COMMAND_LINE
-    from puffer_cli.sweep.settings import Sweep
+    from puffer_cli.sweep.settings import read_sweep
 
     for _, text in blocks(page, "ini"):
         path = tmp_path / "own.ini"
         path.write_text(text)
         if "[sweep" in text:
-            Sweep("squared", {}, str(path), COMMAND_LINE)
+            read_sweep("squared", {}, str(path), COMMAND_LINE)
         else:
             load_config("squared", file=path)
 

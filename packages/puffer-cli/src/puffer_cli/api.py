@@ -180,12 +180,12 @@ def sweep(args: Mapping[str, Any] | None = None, env_name: str | None = None) ->
     from puffer_cli.sweep.driver import Driver
     from puffer_cli.sweep.open import create_study, make_tuner
     from puffer_cli.sweep.report import document
-    from puffer_cli.sweep.settings import Sweep, SweepConfig
+    from puffer_cli.sweep.settings import SweepConfig, read_sweep
     from puffer_cli.sweep.show import SweepPage
 
     name, given = _named(env_name, args)
     search = config.flatten({"sweep": given.pop("sweep", {})})
-    found = Sweep(name, {**_changes(name, given), **search}, None, ORIGIN)
+    found = read_sweep(name, {**_changes(name, given), **search}, None, ORIGIN)
     study = create_study(found)
     tuner = make_tuner(study, found.possible)
     with SweepPage(make_console(False), f"sweep {found.env}") as page:

@@ -156,10 +156,12 @@ def _loop(
 ) -> float:
     """Train to the end and return the seconds it took."""
     c, first = trainer.config, trainer.world.rank == 0
+    dashboard.print(f"run folder: {run.folder}")
     dashboard.begin(
-        f"{trainer.device}   {trainer.model_size:,} parameters   "
-        f"{trainer.vecenv.num_agents * trainer.world.size:,} agents   {run.folder}",
+        f"{trainer.backend}, {trainer.device}   {trainer.model_size:,} parameters   "
+        f"{trainer.vecenv.num_agents * trainer.world.size:,} agents",
         trainer.total_timesteps,
+        str(trainer.device),
     )
 
     def due(interval: int) -> bool:

@@ -11,12 +11,12 @@ from puffer_cli.parser import RUN_DIR_HELP, at_least, whole
 
 HELP = "write or validate the plan of a run; nothing is started"
 EPILOG = (
-    "train ENV and eval ENV print a plan; repro ENV prints one evaluation plan for each of "
-    "--repeats seeds; validate FILE says why a plan must not be run; schema prints the JSON "
+    "train ENV, eval ENV and sweep ENV print a plan; repro ENV prints one evaluation plan for each "
+    "of --repeats seeds; validate FILE says why a plan must not be run; schema prints the JSON "
     "Schema. `puffer run FILE` executes a plan."
 )
 KEYS = True
-ACTIONS = ("train", "eval", "repro", "validate", "schema")
+ACTIONS = ("train", "eval", "sweep", "repro", "validate", "schema")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,8 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         return 0
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
-    found = _train(options, values) if options.action == "train" else _evaluations(options, values)
+    make = {"train": _train, "sweep": _sweep}.get(options.action, _evaluations)
+    found = make(options, values)
     for plan in found:
         plans.validate(plan)
     documents = [plan.model_dump(exclude_none=True) for plan in found]
@@ -67,6 +68,12 @@ def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
     from puffer_cli import plans
 
     return [plans.train_plan(options.target, values, options.config, options.max_seconds)]
+
+
+def _sweep(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
+    from puffer_cli.sweep.plan import sweep_plan
+
+    return [sweep_plan(options.target, values, options.config, options.max_seconds)]
 
 
 def _evaluations(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
