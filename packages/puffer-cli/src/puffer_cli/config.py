@@ -47,7 +47,7 @@ class Config(Section):
         origins: dotted key -> "default", a file, or "command line"; one entry for every key.
     """
 
-    run_dir: str = Field(default=RUN_DIR, description="folder of run folders")
+    run_dir: str = Field(default=RUN_DIR, min_length=1, description="folder of run folders")
     train: TrainConfig
     policy: PolicyConfig
     vec: VecConfig

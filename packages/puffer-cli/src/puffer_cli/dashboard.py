@@ -96,7 +96,7 @@ class Dashboard:
     def __enter__(self) -> Dashboard:
         if self.console.is_terminal:
             self._machine = Utilization(device="cpu")
-            self._live.start()
+            self._live.start(refresh=True)
         return self
 
     def __exit__(
@@ -175,7 +175,7 @@ class Dashboard:
         parts: list[Any] = [Text(self._title, style="bold")]
         if self._total:
             parts += [Text(self._subtitle, style="dim"), self._progress()]
-        if self._machine is not None:
+        if self._machine is not None and self._machine.cpu_mem[-1]:  # measured already
             parts.append(self._load(self._machine))
         parts += [Text(text, style="yellow") for text in self._warnings()]
         if self._status:

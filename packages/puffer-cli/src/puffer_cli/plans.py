@@ -143,11 +143,17 @@ def read_plan(path: Path) -> Plan:
         APIUsageError: every reason why it is none, or must not be run; one a line.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is no file")
         if path.stat().st_size > MAX_BYTES:
             raise APIUsageError(f"{path} is larger than {MAX_BYTES:,} bytes; that is no plan.")
         text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise APIUsageError(f"cannot read the plan {path}: {reason}.") from error
+    try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise APIUsageError(f"{path} is not strict JSON: {error}") from error
     reasons = [f"{where}: looks like a secret; plans hold none." for where in _secrets(document)]
     if reasons:

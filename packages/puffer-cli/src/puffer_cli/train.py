@@ -15,7 +15,7 @@ from puffer_cli.config import Config
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import Evaluation, goal
 from puffer_cli.external import Copies, NoCopies, check, open_copies
-from puffer_cli.run import NoRun, Run
+from puffer_cli.run import NoRun, Run, check_writable
 from puffer_cli.vectorize import make_vecenv, plan_vec
 from puffer_cuda import backend
 from puffer_cuda.launch import processes
@@ -68,6 +68,7 @@ def train(
         Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
     """
     check(config.log)
+    check_writable(Path(config.run_dir))
     agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
     # Before torch: what is impossible fails now.
     for line in plan(config.train, agents, processes()).lines():
