@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,7 @@ from puffer_cli.report import FIRST, duration
 from puffer_cli.utilization import Utilization
 
 WIDTH = 80
+GAP = 1  # between two tables, beside their own padding
 NARROW = 72  # below: one column instead of two
 FRAMES_PER_SECOND = 2
 LINE_SECONDS = 5.0
@@ -189,8 +191,8 @@ class Dashboard:
             if self.console.width < NARROW:
                 parts += [part for table in tables for part in (Text(""), table)]
             else:
-                columns = Table.grid(padding=(0, 3, 0, 0))
-                columns.add_row(*tables)
+                columns = Table.grid()
+                columns.add_row(Padding(tables[0], (0, GAP, 0, 0)), tables[1])
                 parts += [Text(""), columns]
         return Group(*parts)
 
@@ -270,7 +272,7 @@ def _bar(share: float) -> str:
 
 
 def _table(*headers: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for index, header in enumerate(headers):
         table.add_column(header, justify="right" if (index and header) or index == 1 else "left")
     return table
