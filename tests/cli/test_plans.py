@@ -81,6 +81,12 @@ def test_a_plan_is_run_as_it_is_written(capsys, tmp_path, write):
     # and its evaluation: separate seeds, the exact policy
     wanted = ["--policy", result["run"], "--run-dir", str(folder), "--episodes", "8"]
     repro = printed(capsys, "plan", "repro", "squared", *wanted, "--repeats", "2")["plans"]
+    benchmark = repro.pop()
+    assert (benchmark["command"], benchmark["training_seed"]) == ("bench", 42 + 2**30)
+    measured = printed(capsys, "run", write({**benchmark, "repetition_seconds": 0.01}), "--json")
+    assert {"environment", "vectorizer", "policy"} <= set(measured["steps_per_second"])
+    assert main(["run", write({**benchmark, "repetition_seconds": 1000})]) == 2
+    assert "repetition_seconds" in capsys.readouterr().err
     seeds = [plan["evaluation_seed"] for plan in repro]
     assert seeds == [42 + 2**31, 42 + 2**31 + 8]  # 8 episodes use 8 seeds
     results = [printed(capsys, "run", write(plan), "--json") for plan in repro]
@@ -135,8 +141,8 @@ BAD = [
     (["command"], "rm", "command"),
     (["external_logging"], "wandb", "external_logging"),
     (["surprise"], 1, "surprise"),
-    (["episodes"], 5, "belong to plans of eval"),
-    (["space"], {}, "sweep and space belong to plans of sweep"),
+    (["episodes"], 5, "policy, episodes, max_steps: only in plans of eval"),
+    (["space"], {}, "sweep, space: only in plans of sweep"),
 ]
 
 
@@ -264,8 +270,8 @@ def test_trials_beyond_the_limits_are_never_started(sweep, write):
         (["space", "env.num_envs", "max"], 128, "limits.agents: 64 is below the 128"),
         (["space", "train.horizon", "max"], "many", "sweep.train.horizon"),
         (["space", "train.horizon"], {}, "train.horizon"),
-        (["space"], None, "sweep and space are needed by a plan of sweep"),
-        (["command"], "train", "sweep and space belong to plans of sweep"),
+        (["space"], None, "sweep, space: needed by a plan of sweep"),
+        (["command"], "train", "sweep, space: only in plans of sweep"),
         (["evaluation_seed"], 2**31, "training_seed + 2^31"),
         (["config", "log.external"], "tensorboard", "log.external"),
     ],

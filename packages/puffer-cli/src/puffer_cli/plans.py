@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +32,12 @@ ENV_NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_/-]+)?|pettingzoo/[a-z0-9_]+\
 SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|authorization", re.I)
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 # Fields that plans of one command have.
-OWN = {"eval": ("policy", "episodes", "max_steps"), "sweep": ("sweep", "space")}
+OWN = {
+    "eval": ("policy", "episodes", "max_steps"),
+    "sweep": ("sweep", "space"),
+    "bench": ("repetition_seconds",),
+}
+BENCH_DISTANCE = 2**30  # from the seed of the training to that of its benchmark
 
 
 class Limits(Section):
@@ -62,7 +67,9 @@ class Plan(Section):
     """One run."""
 
     format: Literal[1] = Field(description="of plans")
-    command: Literal["train", "eval", "sweep"] = Field(description="what `puffer run` does")
+    command: Literal["train", "eval", "sweep", "bench"] = Field(
+        description="what `puffer run` does"
+    )
     env: str = Field(description="an environment's name; no module path")
     config: dict[str, Any] = Field(description="every setting, by dotted key")
     policy: Policy | None = Field(default=None, description="of an evaluation")
@@ -75,6 +82,9 @@ class Plan(Section):
     )
     space: dict[str, dict[str, Any]] | None = Field(
         default=None, description="of a sweep: the parameters that it searches, by dotted key"
+    )
+    repetition_seconds: Annotated[float, Field(gt=0, le=60)] | None = Field(
+        default=None, description="of a benchmark: of each repetition"
     )
     training_seed: Seed = Field(
         description="environment i of the training has this seed + i; trials of a sweep draw "
@@ -103,6 +113,29 @@ def train_plan(env: str, values: Mapping[str, Any], file: str | None, seconds: i
         config=settings_of(config),
         training_seed=seed,
         evaluation_seed=seed + SEED_DISTANCE,
+        limits=limits_of(config, seconds),
+        versions=versions(),
+    )
+
+
+def bench_plan(config: Config, repetition_seconds: float, seconds: int) -> Plan:
+    """The plan of a benchmark of a run's settings; its seed is none of the run's.
+
+    Args:
+        config: of the run.
+        repetition_seconds: of each repetition.
+        seconds: at most.
+    """
+    config = config.model_copy(deep=True)
+    config.train.seed += BENCH_DISTANCE
+    return Plan(
+        format=FORMAT,
+        command="bench",
+        env=config.train.env,
+        config=settings_of(config),
+        repetition_seconds=repetition_seconds,
+        training_seed=config.train.seed,
+        evaluation_seed=config.train.seed + SEED_DISTANCE,
         limits=limits_of(config, seconds),
         versions=versions(),
     )
@@ -209,9 +242,9 @@ def validate(plan: Plan) -> Config:
     for command, names in OWN.items():
         own = [getattr(plan, name) for name in names]
         if plan.command == command and None in own:
-            reasons.append(f"{_listed(names)} are needed by a plan of {command}.")
+            reasons.append(f"{', '.join(names)}: needed by a plan of {command}.")
         if plan.command != command and own != [None] * len(names):
-            reasons.append(f"{_listed(names)} belong to plans of {command}.")
+            reasons.append(f"{', '.join(names)}: only in plans of {command}.")
     if plan.policy is not None and Path(plan.policy.path).name == "latest":
         reasons.append("policy.path: latest is whatever was written last; name the checkpoint.")
     if reasons:
@@ -248,10 +281,6 @@ def _needed(plan: Plan, config: Config) -> Limits:
     from puffer_cli.sweep.plan import needed, sweep_of
 
     return needed(sweep_of(plan, config), plan.limits.seconds)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from puffer_cli.parser import RUN_DIR_HELP, at_least, whole
 HELP = "write or validate the plan of a run; nothing is started"
 EPILOG = (
     "train ENV, eval ENV and sweep ENV print a plan; repro ENV prints one evaluation plan for each "
-    "of --repeats seeds; validate FILE says why a plan must not be run; schema prints the JSON "
-    "Schema. `puffer run FILE` executes a plan."
+    "of --repeats seeds, and one of a benchmark; validate FILE says why a plan must not be run; "
+    "schema prints the JSON Schema. `puffer run FILE` executes a plan."
 )
 KEYS = True
+REPETITION_SECONDS = 1.0  # of the benchmark of repro
 ACTIONS = ("train", "eval", "sweep", "repro", "validate", "schema")
 
 
@@ -77,7 +78,7 @@ def _sweep(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _evaluations(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
-    """One plan for `eval`, `--repeats` of them for `repro`; seeds never overlap."""
+    """One plan for `eval`; for `repro` `--repeats` and a benchmark's; seeds never overlap."""
     from puffer_cli import plans
     from puffer_cli.checkpoints import LATEST, find_checkpoint
     from puffer_cli.environments import find
@@ -96,9 +97,12 @@ def _evaluations(options: argparse.Namespace, values: Mapping[str, Any]) -> list
     config = run_config(environment, checkpoint, Layer(COMMAND_LINE, values))
     first = evaluation_seed(config) if options.seed is None else options.seed
     repeats = options.repeats if options.action == "repro" else 1
-    return [
+    found = [
         plans.eval_plan(
             checkpoint, config, options.episodes, first + i * options.episodes, options.max_seconds
         )
         for i in range(repeats)
     ]
+    if options.action == "repro":
+        found.append(plans.bench_plan(config, REPETITION_SECONDS, options.max_seconds))
+    return found

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     """Validate the plan, then do it; the code is 128 + signal at the time limit."""
-    from puffer_cli import plans, train
+    from puffer_cli import bench, plans, train
     from puffer_cli.dashboard import Dashboard, make_console
     from puffer_cli.report import finish
 
@@ -39,11 +39,17 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         ):
             if plan.command == "train":
                 document = train.train(config, dashboard)
-            else:
+            elif plan.command == "eval":
                 document = _evaluate(plan, dashboard)
+            else:
+                assert plan.repetition_seconds is not None  # validated
+                document = bench.bench(config, plan.repetition_seconds, dashboard)
     except train.Stopped as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal
+    if plan.command == "bench" and not options.json:
+        bench.print_bench(console, document)
+        return 0
     return finish(console, document, options.json)
 
 
