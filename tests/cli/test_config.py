@@ -76,7 +76,6 @@ def test_free_arguments_are_literals_or_texts():
         ("learning_rate", "train.learning_rate"),
         ("rundir", "run_dir"),
         ("env.sise", "'size'"),
-        ("train.bptt_horizon", "train.horizon"),
         ("train.env", "puffer train ENV"),
         ("origins.x", "unknown section"),
         ("origins", "unknown key"),

@@ -51,6 +51,69 @@ def test_phases_are_shares_of_the_whole_in_order():
     assert phases[:3] == [["rollout", "4.0", "25"], ["env", "1.0", "6"], ["train", "12.0", "75"]]
 
 
+def test_bars_are_the_shares():
+    """4 of 16 seconds are a quarter of BAR characters: 1.5."""
+    bars = {line.split()[0]: line.split()[3] for line in page(LOGS).splitlines() if "█" in line}
+    assert (bars["rollout"], bars["train"]) == ("█▌", "████▌")
+
+
+def test_the_machine_is_watched_on_a_terminal_alone(monkeypatch):
+    monkeypatch.setattr("puffer_cli.utilization.psutil.cpu_percent", lambda: 37.0)
+    memory = type("Memory", (), {"percent": 97.0})
+    monkeypatch.setattr("puffer_cli.utilization.psutil.virtual_memory", memory)
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    with Dashboard(console, "title") as dashboard:
+        machine = dashboard._machine
+        machine.delay = 0.01
+        machine._stopped.wait(1.5)
+        console.print(dashboard._page())
+    shown = console.file.getvalue()
+    assert "CPU 37%   memory 97%" in shown
+    assert "GPU" not in shown
+    assert "the machine's memory is 97% full" in shown
+    machine.join(5)
+    assert not machine.is_alive()
+    with Dashboard(Console(file=io.StringIO()), "title") as dashboard:
+        assert dashboard._machine is None
+
+
+def test_a_gpu_in_use_is_shown(monkeypatch):
+    monkeypatch.setattr("puffer_cli.utilization._gpu", lambda device: (81.0, 42.0))
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    with Dashboard(console, "title") as dashboard:
+        dashboard.begin("native, cuda:0", 100, "cuda:0")
+        dashboard._machine._stopped.wait(1.5)
+        console.print(dashboard._page())
+    assert "GPU 81%   its memory 42%" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("skipped_updates", 3, "3 updates skipped: loss or gradient is not finite"),
+        ("non_finite", 12, "12 observations or rewards left out"),
+        ("clipped_rewards", 0.25, "25% of the rewards are clipped"),
+    ],
+)
+def test_what_should_not_be_is_a_warning(name, value, text):
+    assert text in page({**LOGS, f"losses/{name}": value})
+    assert name not in page({**LOGS, f"losses/{name}": 0})
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_pages_are_as_wide_as_the_terminal_at_most(width):
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    dashboard = Dashboard(console, "puffer train squared")
+    dashboard.begin("native, cpu   1,000 parameters", 1_000_000_000)
+    dashboard.update({**LOGS, **EPISODES})
+    console.print(dashboard._page())
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    columns = next(line for line in lines if "policy_loss" in line)
+    assert ("rollout" in columns) == (width > 40)  # side by side, or one below the other
+
+
 @pytest.mark.parametrize("missing", ["losses/", "performance/", "environment/"])
 def test_missing_statistics_leave_a_page(missing):
     logs = {key: value for key, value in {**LOGS, **EPISODES}.items() if missing not in key}

@@ -202,3 +202,59 @@ def test_environments_of_another_package_are_found_by_name(package, capsys):
     assert main(["train", "skip", "--train.total-timesteps", "1024"]) == 0
     assert {path.name for path in (package.parent / "runs").iterdir()} == {"hop", "skip"}
     assert "did you mean 'hop'" in error_of(capsys, ["train", "hopp"])
+
+
+TWO_FILES = """
+from __future__ import annotations
+from dataclasses import dataclass
+import gymnasium, numpy as np
+from rules_of_stroll import SIZE
+from puffer_core import GymnasiumPufferEnv
+
+@dataclass
+class State:
+    x: int = 0
+
+class Stroll(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    def reset(self, *, seed=None, options=None):
+        self.state = State()
+        return np.zeros(2, np.float32), {}
+    def step(self, action):
+        self.state.x += 1
+        return np.zeros(2, np.float32), 1.0, self.state.x >= SIZE, False, {}
+
+def make(buf=None, seed=0):
+    return GymnasiumPufferEnv(Stroll(), buf=buf, seed=seed)
+"""
+
+
+def test_python_sources_have_neighbours_and_dataclasses(tmp_path, capsys):
+    (tmp_path / "stroll").mkdir()
+    (tmp_path / "stroll" / "stroll.py").write_text(TWO_FILES)
+    (tmp_path / "stroll" / "rules_of_stroll.py").write_text("SIZE = 5\n")
+    arguments = ["--train.total-timesteps", "64", "--eval.episodes", "4", "--train.horizon", "8"]
+    line = ["train", "./stroll", *arguments, "--vec.num-envs=2", "--vec.num-workers=1", "--json"]
+    assert main(line) == 0
+    assert json.loads(capsys.readouterr().out)["stats"]["episode_return"] == 5
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os\n\nx = 1 / 0\n", r"broken.py, line 3: ZeroDivisionError: division by zero"),
+        ("def make(:\n", r"SyntaxError: .*broken.py, line 1"),
+        ("import nowhere\n", "broken.py, line 1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("x = 1\n", r"defines no make\(buf=None, seed=0"),
+    ],
+)
+def test_python_sources_that_break_are_named(tmp_path, capsys, source, message):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "broken.py").write_text(source)
+    assert re.search(message, error_of(capsys, ["check", "./broken"]))
+
+
+def test_nothing_is_built_of_python(capsys):
+    assert main(["new-env", "stroll", "--lang", "python"]) == 0
+    assert "nothing is to be built" in error_of(capsys, ["build", "./stroll"])

@@ -81,6 +81,12 @@ def test_a_plan_is_run_as_it_is_written(capsys, tmp_path, write):
     # and its evaluation: separate seeds, the exact policy
     wanted = ["--policy", result["run"], "--run-dir", str(folder), "--episodes", "8"]
     repro = printed(capsys, "plan", "repro", "squared", *wanted, "--repeats", "2")["plans"]
+    benchmark = repro.pop()
+    assert (benchmark["command"], benchmark["training_seed"]) == ("bench", 42 + 2**30)
+    measured = printed(capsys, "run", write({**benchmark, "repetition_seconds": 0.01}), "--json")
+    assert {"environment", "vectorizer", "policy"} <= set(measured["steps_per_second"])
+    assert main(["run", write({**benchmark, "repetition_seconds": 1000})]) == 2
+    assert "repetition_seconds" in capsys.readouterr().err
     seeds = [plan["evaluation_seed"] for plan in repro]
     assert seeds == [42 + 2**31, 42 + 2**31 + 8]  # 8 episodes use 8 seeds
     results = [printed(capsys, "run", write(plan), "--json") for plan in repro]
@@ -135,7 +141,8 @@ BAD = [
     (["command"], "rm", "command"),
     (["external_logging"], "wandb", "external_logging"),
     (["surprise"], 1, "surprise"),
-    (["episodes"], 5, "belong to plans of an evaluation"),
+    (["episodes"], 5, "policy, episodes, max_steps: only in plans of eval"),
+    (["space"], {}, "sweep, space: only in plans of sweep"),
 ]
 
 
@@ -160,6 +167,122 @@ def test_bad_plans_are_refused_with_the_reason(capsys, document, write, path, va
 )
 def test_what_is_no_plan(capsys, write, text, message):
     assert message in refused(capsys, write(text))
+
+
+SPACE = """
+[sweep]
+only = train.learning_rate, env.num_envs, train.horizon, train.total_timesteps
+max_runs = 2
+workers = 2
+[sweep.train.horizon]
+distribution = uniform_pow2
+min = 8
+max = 32
+[sweep.env.num_envs]
+distribution = uniform_pow2
+min = 16
+max = 64
+[sweep.train.total_timesteps]
+distribution = log_normal
+min = 1000
+max = 5000
+"""
+
+
+@pytest.fixture
+def sweep(capsys, tmp_path):
+    path = tmp_path / "space.ini"
+    path.write_text(SPACE)
+    arguments = [*SMALL, "--config", str(path), "--sweep.seed=3", "--max-seconds=600"]
+    return printed(capsys, "plan", "sweep", "squared", *arguments)
+
+
+def test_the_plan_of_a_sweep_holds_the_search_and_the_largest_trial(sweep, capsys, write):
+    from puffer_cli.sweep.settings import SweepConfig
+
+    assert set(sweep["sweep"]) == set(SweepConfig.model_fields)
+    assert sweep["sweep"]["max_runs"] == 2
+    assert set(sweep["space"]) == {
+        *("train.learning_rate", "env.num_envs", "train.horizon", "train.total_timesteps"),
+    }
+    assert sweep["space"]["train.horizon"]["max"] == 32
+    assert sweep["limits"] == {
+        "steps": 6144,  # 5000 in batches of 64 x 32
+        "agents": 64,
+        "workers": 2,
+        "threads": 1,
+        "seconds": 600,
+    }
+    assert (sweep["training_seed"], sweep["evaluation_seed"]) == (3, 3 + 2**31)
+    assert printed(capsys, "plan", "validate", write(sweep))["command"] == "sweep"
+
+
+def test_a_sweep_is_run_as_it_is_planned(sweep, capsys, write, tmp_path, monkeypatch):
+    from puffer_protein.study import Study
+
+    monkeypatch.chdir(tmp_path)
+    sweep["sweep"]["workers"] = 1
+    result = printed(capsys, "run", write(sweep), "--json")
+    (path,) = tmp_path.glob("sweeps/squared/*/study.sqlite")
+    study = Study(path)
+    assert study.settings["sweep"] == sweep["sweep"]
+    assert study.settings["space"] == sweep["space"]
+    assert study.settings["base"] == sweep["config"]
+    trials = study.trials()
+    assert [trial.state for trial in trials] == ["done", "done"]
+    assert all(set(trial.values) == set(sweep["space"]) for trial in trials)
+    assert result["env"] == "squared"
+
+
+def test_a_planned_sweep_stops_at_its_time(sweep, capsys, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sweep["limits"]["seconds"] = 1
+    sweep["sweep"]["max_runs"] = 90_000
+    assert main(["run", write(sweep)]) == 128 + 15
+    assert "1 seconds are over" in capsys.readouterr().err
+
+
+def test_trials_beyond_the_limits_are_never_started(sweep, write):
+    from pathlib import Path
+
+    from puffer_cli.sweep.plan import allowed, sweep_of
+
+    plan = plans.read_plan(Path(write(sweep)))
+    config = plans.validate(plan)
+    check = allowed(sweep_of(plan, config), plan.limits.model_copy(update={"agents": 32}))
+    values = {"train.horizon": 8, "train.total_timesteps": 1000}
+    assert check({**values, "env.num_envs": 32})
+    assert not check({**values, "env.num_envs": 64})
+    assert not check({**values, "train.minibatch_size": 12, "env.num_envs": 32})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["sweep", "max_runs"], 10**6, "at most 100,000 trials, got 1,000,000"),
+        (["sweep", "max_runs"], 0, "sweep.max_runs"),
+        (["sweep", "method"], "grid", "sweep.method"),
+        (["sweep", "surprise"], 1, "sweep.surprise"),
+        (["sweep", "workers"], 3, "limits.workers: 2 is below the 3"),
+        (["sweep", "seed"], 4, "training_seed: 3 is not sweep.seed = 4"),
+        (["space", "train.gama"], {"distribution": "uniform", "min": 0, "max": 1}, "train.gamma"),
+        (["space", "train.horizon", "max"], 1024, "limits.steps: 6144 is below the 65536"),
+        (["space", "env.num_envs", "max"], 128, "limits.agents: 64 is below the 128"),
+        (["space", "train.horizon", "max"], "many", "sweep.train.horizon"),
+        (["space", "train.horizon"], {}, "train.horizon"),
+        (["space"], None, "sweep, space: needed by a plan of sweep"),
+        (["command"], "train", "sweep, space: only in plans of sweep"),
+        (["evaluation_seed"], 2**31, "training_seed + 2^31"),
+        (["config", "log.external"], "tensorboard", "log.external"),
+    ],
+)
+def test_bad_plans_of_sweeps_are_refused(capsys, sweep, write, path, value, message):
+    assert message in refused(capsys, write(changed(sweep, path, value)))
+
+
+def test_a_setting_of_a_sweep_that_is_left_out_is_missed(capsys, sweep, write):
+    del sweep["sweep"]["early_stop"]
+    assert "sweep: early_stop is missing" in refused(capsys, write(sweep))
 
 
 def test_a_setting_that_is_left_out_is_missed(capsys, document, write):

@@ -12,7 +12,7 @@ import pytest
 from puffer_cli.main import main
 from puffer_cli.sweep.driver import Driver, TooManyFailuresError
 from puffer_cli.sweep.open import create_study, make_tuner
-from puffer_cli.sweep.settings import Sweep, SweepConfig
+from puffer_cli.sweep.settings import SweepConfig, read_sweep
 from puffer_cli.sweep.trial import Curve
 from puffer_core.errors import APIUsageError
 from puffer_protein import Study
@@ -23,7 +23,7 @@ SMALL += ["--sweep.only", "train.learning-rate,train.total-timesteps"]
 
 
 def make(values=None, file=None, env="squared"):
-    return Sweep(env, values or {}, file, "command line")
+    return read_sweep(env, values or {}, file, "command line")
 
 
 def test_the_default_space_and_the_environments_own_settings_as_first_trial():
@@ -58,7 +58,7 @@ def test_layers_of_the_space(tmp_path):
     [
         ({"sweep.max_run": "3"}, "unknown key sweep.max_run .*did you mean 'max_runs'"),
         ({"sweep.match_enemy_model_path": "x"}, r"is a section such as \[sweep.train.gamma\]"),
-        ({"sweep.max_suggestion_cost": "60"}, "is called max_trial_cost here"),
+        ({"sweep.max_suggestion_cost": "60"}, "is called sweep.max_trial_cost here"),
         ({"sweep.train.gama.min": "0"}, "did you mean 'train.gamma'"),
         ({"sweep.train.gamma.max": "1"}, "max of logit_normal must be below 1"),
         ({"sweep.only": "train.gama"}, "sweep.only: did you mean 'train.gamma'"),

@@ -41,6 +41,7 @@ COPIES = " --env.num-envs 64"  # of environments in C
 ELSEWHERE = {
     "pip install uv": "tests/docs/test_docker.py",
     "uv run pytest": "this is it",
+    "puffer train breakout --config old.ini": "tests/cli/test_old_keys.py",
     "uv run puffer constellation": "tests/cli/constellation/test_serve.py: it serves until Ctrl-C",
 }
 
@@ -155,13 +156,13 @@ def test_programs(program, tmp_path):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "ini")])
 def test_settings(page, tmp_path):
     from puffer_cli.layers import COMMAND_LINE
-    from puffer_cli.sweep.settings import Sweep
+    from puffer_cli.sweep.settings import read_sweep
 
     for _, text in blocks(page, "ini"):
         path = tmp_path / "own.ini"
         path.write_text(text)
         if "[sweep" in text:
-            Sweep("squared", {}, str(path), COMMAND_LINE)
+            read_sweep("squared", {}, str(path), COMMAND_LINE)
         else:
             load_config("squared", file=path)
 
@@ -206,8 +207,8 @@ def test_migrating_names_everything_that_is_gone():
         assert re.findall(r"`(\w+)`", row.partition("|")[2].partition("|")[2]) == sorted(names)
 
 
-def test_old_names_of_settings_are_those_that_the_command_refuses():
-    from puffer_cli.config import RENAMED
+def test_old_names_of_settings_are_those_that_files_may_have():
+    from puffer_cli.old_keys import RENAMED
 
     text = PAGES["migrating.md"].read_text()
     for old in ("adam_beta1", "bptt_horizon", "update_epochs", "vtrace_rho_clip", "data_dir"):

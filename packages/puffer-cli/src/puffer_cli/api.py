@@ -153,14 +153,14 @@ def load_config_file(file_path: Path | str, fill_in_default: bool = True) -> dic
         APIUsageError: no such file, or an error in it.
     """
     layer = read_ini(Path(file_path))
-    values = dict(layer.values)
-    name = str(values.pop("env_name", config.DEFAULT))
-    loaded = config.load_config(name, values, origin=layer.origin)
+    names = str(layer.values.get("env_name", "")).split()
+    name = names[0] if names else config.DEFAULT
+    loaded = config.load_config(name, file=file_path)
     if fill_in_default:
         return {**loaded.nested(), "rnn": {}}
     nested: dict[str, Any] = {}
     for key, entry in loaded.flat().items():
-        if key in values:
+        if entry["origin"] == layer.origin:
             section, _, own = key.rpartition(".")
             (nested.setdefault(section, {}) if section else nested)[own] = entry["value"]
     return nested
@@ -180,12 +180,12 @@ def sweep(args: Mapping[str, Any] | None = None, env_name: str | None = None) ->
     from puffer_cli.sweep.driver import Driver
     from puffer_cli.sweep.open import create_study, make_tuner
     from puffer_cli.sweep.report import document
-    from puffer_cli.sweep.settings import Sweep, SweepConfig
+    from puffer_cli.sweep.settings import SweepConfig, read_sweep
     from puffer_cli.sweep.show import SweepPage
 
     name, given = _named(env_name, args)
     search = config.flatten({"sweep": given.pop("sweep", {})})
-    found = Sweep(name, {**_changes(name, given), **search}, None, ORIGIN)
+    found = read_sweep(name, {**_changes(name, given), **search}, None, ORIGIN)
     study = create_study(found)
     tuner = make_tuner(study, found.possible)
     with SweepPage(make_console(False), f"sweep {found.env}") as page:

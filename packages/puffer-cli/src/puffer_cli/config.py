@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from puffer_cli.environments import Environment, find
 from puffer_cli.layers import COMMAND_LINE, Layer, read_ini
 from puffer_cli.nearest import did_you_mean
+from puffer_cli.old_keys import objection, translate
 from puffer_core.errors import APIUsageError
 from puffer_cuda.config import (
     EvalConfig,
@@ -37,23 +38,6 @@ SECTIONS: dict[str, type[Section]] = {
 DEFAULT = "default"
 RUN_DIR = "runs"
 
-# What PufferLib calls these keys; its users type them, and no spelling distance finds ours.
-RENAMED = {
-    "train.adam_beta1": "train.beta1",
-    "train.adam_beta2": "train.beta2",
-    "train.adam_eps": "train.eps",
-    "train.batch_size": "train.horizon (a batch is horizon x agents)",
-    "train.bptt_horizon": "train.horizon",
-    "train.anneal_ent_coef": "train.anneal_ent",
-    "train.data_dir": "run_dir",
-    "train.eval_episodes": "eval.episodes",
-    "train.min_ent_coef_ratio": "train.min_ent_ratio",
-    "train.update_epochs": "train.replay_ratio",
-    "train.vtrace_c_clip": "train.c_clip",
-    "train.vtrace_rho_clip": "train.rho_clip",
-    "vec.total_agents": "env.num_envs or vec.num_envs",
-}
-
 
 class Config(Section):
     """All settings of a run, checked.
@@ -63,7 +47,7 @@ class Config(Section):
         origins: dotted key -> "default", a file, or "command line"; one entry for every key.
     """
 
-    run_dir: str = Field(default=RUN_DIR, description="folder of run folders")
+    run_dir: str = Field(default=RUN_DIR, min_length=1, description="folder of run folders")
     train: TrainConfig
     policy: PolicyConfig
     vec: VecConfig
@@ -96,7 +80,7 @@ def load_config(
     Args:
         env_name: an environment, or "default" for the defaults alone.
         overrides: dotted key -> value, text or typed; wins over all files.
-        file: an ini file that wins over the environment's own.
+        file: an ini file that wins over the environment's own; one of PufferLib's is translated.
         origin: of the overrides.
 
     Raises:
@@ -105,9 +89,10 @@ def load_config(
     last = Layer(origin, overrides or {})
     check_names(last)  # before the environment's library is loaded: a typo fails at once
     environment = None if env_name == DEFAULT else find(env_name)
-    inis = [] if environment is None else environment.ini_files
-    files = [*inis, *([Path(file)] if file is not None else [])]
-    return resolve(environment, [*(read_ini(path) for path in files), last])
+    layers = [read_ini(path) for path in environment.ini_files] if environment else []
+    if file is not None:
+        layers.append(translate(read_ini(Path(file)), environment))
+    return resolve(environment, [*layers, last])
 
 
 def resolve(environment: Environment | None, layers: Iterable[Layer]) -> Config:
@@ -149,12 +134,12 @@ def check_names(layer: Layer) -> None:
     tops = [name for name, field in Config.model_fields.items() if field.annotation is str]
     for key in layer.values:
         section, dot, name = key.partition(".")
+        if objection(key):
+            raise APIUsageError(f"{key} ({layer.origin}) {objection(key)}")
         if not dot and section not in tops:
             raise APIUsageError(f"unknown key {key} ({layer.origin}); {nearest_key(key)}")
         if not dot or section == "env":
             continue
-        if key in RENAMED:
-            raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[key]} here.")
         if section == "sweep":
             if layer.origin == COMMAND_LINE:
                 raise APIUsageError(f"{key} ({layer.origin}) is a setting of `puffer sweep`.")

@@ -10,17 +10,33 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from puffer_cli.report import FIRST, duration
+from puffer_cli.utilization import Utilization
 
 WIDTH = 80
+GAP = 1  # between two tables, beside their own padding
+NARROW = 72  # below: one column instead of two
 FRAMES_PER_SECOND = 2
 LINE_SECONDS = 5.0
 BARS = "▁▂▃▄▅▆▇█"
-POINTS = 16  # longest sparkline
+BLOCKS = " ▏▎▍▌▋▊▉█"
+POINTS = 12  # longest sparkline
+BAR = 6
+
+
+# Losses that should be 0: shown where they are not, and what they say then.
+WARNINGS = {
+    "losses/skipped_updates": "updates skipped: loss or gradient is not finite",
+    "losses/non_finite": "observations or rewards left out: not finite",
+    "losses/clipped_rewards": "of the rewards are clipped: see train.reward_scale",
+}
+CLIPPED = 0.2  # share of clipped rewards that is worth a warning
+FULL = 95.0  # percent of memory
 
 
 class Trend:
@@ -69,7 +85,8 @@ class Dashboard:
         self._total = 0
         self._logs: dict[str, Any] = {}
         self._trends: dict[str, Trend] = {}
-        self._begin = self._shown = time.monotonic()
+        self._begin = self._shown = self._changed = time.monotonic()
+        self._machine: Utilization | None = None
         self._live = Live(
             console=console,
             get_renderable=self._page,
@@ -80,7 +97,8 @@ class Dashboard:
 
     def __enter__(self) -> Dashboard:
         if self.console.is_terminal:
-            self._live.start()
+            self._machine = Utilization(device="cpu")
+            self._live.start(refresh=True)
         return self
 
     def __exit__(
@@ -89,12 +107,13 @@ class Dashboard:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self.console.is_terminal:
+        if self._machine is not None:
+            self._machine.stop()
             self._live.stop()
 
     def status(self, text: str) -> None:
         """What happens now, while there are no numbers."""
-        self._status = text
+        self._status, self._changed = text, time.monotonic()
         if self.console.is_terminal:
             self._live.refresh()
         else:
@@ -102,17 +121,22 @@ class Dashboard:
 
     def tick(self, text: str) -> None:
         """As `status`, for texts that change all the time."""
+        if not self._status:
+            self._changed = time.monotonic()
         self._status = text
         if not self.console.is_terminal and self._due(LINE_SECONDS):
             self.print(text)
 
     def print(self, text: str) -> None:
         """A line that stays."""
-        self.console.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
+        style = "yellow" if text.startswith("WARNING") else "dim"
+        self.console.print(text, style=style, highlight=False, soft_wrap=True, markup=False)
 
-    def begin(self, subtitle: str, total_timesteps: int) -> None:
-        """The run's sizes are known and its clock starts."""
+    def begin(self, subtitle: str, total_timesteps: int, device: str = "cpu") -> None:
+        """The run's sizes are known and its clock starts; a GPU it uses is watched from now on."""
         self._subtitle, self._total = subtitle, total_timesteps
+        if self._machine is not None:
+            self._machine.device = device
         self._status = ""
         self._begin = time.monotonic()
 
@@ -120,6 +144,7 @@ class Dashboard:
         """Take the logs of an epoch."""
         # Epochs in which no episode ended bring no statistics: keep the last ones on the page.
         self._logs.update(logs)
+        self._status = ""
         for name, value in logs.items():
             if name.startswith(("losses/", "environment/")):
                 self._trends.setdefault(name, Trend()).add(float(value))
@@ -149,28 +174,35 @@ class Dashboard:
         return "  ".join(parts)
 
     def _page(self) -> Group:
-        header = Text(self._title, style="bold")
-        parts: list[Any] = [header]
-        if self._status:
-            parts.append(Text(f"{self._status} ({duration(self._elapsed())})", style="dim"))
-        elif self._total:
+        parts: list[Any] = [Text(self._title, style="bold")]
+        if self._total:
             parts += [Text(self._subtitle, style="dim"), self._progress()]
+        if self._machine is not None and self._machine.cpu_mem[-1]:  # measured already
+            parts.append(self._load(self._machine))
+        parts += [Text(text, style="yellow") for text in self._warnings()]
+        if self._status:
+            seconds = duration(time.monotonic() - self._changed)
+            parts.append(Text(f"{self._status} ({seconds})", style="dim"))
         if self._logs:
-            columns = Table.grid(padding=(0, 3))
-            columns.add_row(self._times(), self._values("losses"))
-            parts += [Text(""), columns]
-            if any(name.startswith("environment/") for name in self._logs):
+            # Episodes first: what does not fit the terminal is cut off below.
+            if "environment/n" in self._logs:
                 parts += [Text(""), self._values("environment")]
+            tables = [self._times(), self._values("losses")]
+            if self.console.width < NARROW:
+                parts += [part for table in tables for part in (Text(""), table)]
+            else:
+                columns = Table.grid()
+                columns.add_row(Padding(tables[0], (0, GAP, 0, 0)), tables[1])
+                parts += [Text(""), columns]
         return Group(*parts)
 
     def _progress(self) -> Group:
         steps = self._logs.get("agent_steps", 0)
         elapsed = self._elapsed()
+        text = f"{steps:,} / {self._total:,} steps"
         bar = Table.grid(padding=(0, 2, 0, 0))
-        bar.add_row(
-            ProgressBar(self._total, min(steps, self._total), width=40),
-            Text(f"{steps:,} / {self._total:,} steps"),
-        )
+        width = max(10, min(40, self.console.width - len(text) - 4))
+        bar.add_row(ProgressBar(self._total, min(steps, self._total), width=width), Text(text))
         facts = [f"{duration(elapsed)} elapsed"]
         if steps:
             facts.insert(0, f"{self._logs['SPS']:,.0f} steps/s")
@@ -179,8 +211,28 @@ class Dashboard:
             facts.append(f"rate {self._logs['learning_rate']:.2g}")
         return Group(bar, Text("   ".join(facts)))
 
+    def _load(self, machine: Utilization) -> Text:
+        facts = [f"CPU {machine.cpu_util[-1]:.0f}%", f"memory {machine.cpu_mem[-1]:.0f}%"]
+        if machine.device != "cpu":
+            facts += [f"GPU {machine.gpu_util[-1]:.0f}%", f"its memory {machine.gpu_mem[-1]:.0f}%"]
+        return Text("   ".join(facts), style="dim")
+
+    def _warnings(self) -> list[str]:
+        """What should not be, in the last epoch and in the machine."""
+        found = []
+        for name, text in WARNINGS.items():
+            value = self._logs.get(name, 0)
+            if name == "losses/clipped_rewards":
+                if value > CLIPPED:
+                    found.append(f"{value:.0%} {text}")
+            elif value:
+                found.append(f"{value:,.0f} {text}")
+        if self._machine is not None and self._machine.cpu_mem[-1] > FULL:
+            found.append(f"the machine's memory is {self._machine.cpu_mem[-1]:.0f}% full")
+        return found
+
     def _times(self) -> Table:
-        table = _table("time", "s", "%")
+        table = _table("time", "s", "%", "")
         phases = {
             name.removeprefix("performance/"): value
             for name, value in self._logs.items()
@@ -189,12 +241,15 @@ class Dashboard:
         whole = sum(value for name, value in phases.items() if "/" not in name) or 1.0
         for name, value in sorted(phases.items(), key=lambda phase: phase[0].split("/")):
             *parents, own = name.split("/")
-            table.add_row("  " * len(parents) + own, f"{value:.1f}", f"{100 * value / whole:.0f}")
+            share = value / whole
+            cells = (f"{value:.1f}", f"{100 * share:.0f}", Text(_bar(share), style="cyan"))
+            table.add_row("  " * len(parents) + own, *cells)
         return table
 
     def _values(self, group: str) -> Table:
         names = [name for name in self._logs if name.startswith(f"{group}/")]
         if group == "losses":
+            names = [name for name in names if self._logs[name] or name not in WARNINGS]
             table = _table("loss", "", "")
         else:
             known = [f"{group}/{name}" for name in FIRST]
@@ -210,8 +265,14 @@ class Dashboard:
         return table
 
 
+def _bar(share: float) -> str:
+    """A bar of up to BAR characters, in eighths of one."""
+    eighths = round(share * BAR * 8)
+    return "█" * (eighths // 8) + BLOCKS[eighths % 8].strip()
+
+
 def _table(*headers: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for index, header in enumerate(headers):
         table.add_column(header, justify="right" if (index and header) or index == 1 else "left")
     return table

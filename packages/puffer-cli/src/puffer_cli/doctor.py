@@ -20,6 +20,14 @@ from rich.text import Text
 from puffer_cli.run import LIBRARIES, VERSIONS
 
 OK, ABSENT, BROKEN = "ok", "absent", "broken"
+# The module that another package's extra brings.
+BRINGS = {
+    "gymnasium[box2d]": "Box2D",
+    "gymnasium[mujoco]": "mujoco",
+    "imageio[ffmpeg,pillow]": "imageio_ffmpeg",
+    "pettingzoo[butterfly]": "pymunk",
+    "puffer-cuda[onnx]": "onnx",
+}
 STYLES = {OK: "green", ABSENT: "yellow", BROKEN: "bold red"}
 
 
@@ -72,24 +80,35 @@ def _packages() -> Iterator[Finding]:
             yield Finding(name, OK, metadata.version(name))
         except metadata.PackageNotFoundError:
             yield Finding(name, ABSENT, "not installed", f"`pip install {name}`")
-    for name, use in _optional().items():
-        try:
-            yield Finding(name, OK, metadata.version(name))
-        except metadata.PackageNotFoundError:
-            yield Finding(name, ABSENT, f"not installed; {use}", f"`pip install {name}`")
+    for extra, needed in _extras().items():
+        missing = [name for name in needed if not _installed(name)]
+        if missing:
+            lack = f"{', '.join(missing)} not installed"
+            yield Finding(extra, ABSENT, lack, f"`pip install '{extra}'`")
+        else:
+            yield Finding(extra, OK, ", ".join(needed))
 
 
-def _optional() -> dict[str, str]:
-    """Distributions of the extras of our packages, and the extra that wants each."""
-    found: dict[str, str] = {}
+def _extras() -> dict[str, list[str]]:
+    """The extras of our packages, and what each wants; a name may have an extra of its own."""
+    found: dict[str, list[str]] = {}
     for package in (*VERSIONS, "puffer-protein"):
         for line in metadata.requires(package) or ():
             requirement, _, marker = line.partition(";")
             if "extra ==" in marker:
-                name = re.split(r"[^\w.-]", requirement)[0]
+                name = re.split(r"[^\w.,\[\]-]", requirement)[0]
                 extra = marker.split("extra ==")[1].strip(" '\")")
-                found.setdefault(name, f"for {package}[{extra}]")
+                found.setdefault(f"{package}[{extra}]", []).append(name)
     return found
+
+
+def _installed(name: str) -> bool:
+    if name in BRINGS:
+        return importlib.util.find_spec(BRINGS[name]) is not None
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def _environments() -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from puffer_cli.environments import DEFAULT_COPIES
+
+SHORTER = re.compile(r"Box\([^(]*\((\d+),\), float32\)")  # Box(-1.0, 1.0, (4,), float32): Box(4)
 
 
 def list_environments() -> list[dict[str, Any]]:
@@ -82,7 +85,8 @@ def print_environments(console: Console, found: Sequence[dict[str, Any]]) -> Non
     for entry in found:
         if "error" not in entry:
             arguments = len(entry["arguments"])
-            cells = (entry["observation"], entry["actions"], entry["agents"], arguments)
+            actions = SHORTER.sub(r"Box(\1)", entry["actions"])
+            cells = (entry["observation"], actions, entry["agents"], arguments)
             table.add_row(Text(entry["name"], style="bold"), *(Text(str(cell)) for cell in cells))
     console.print(table)
     for entry in found:

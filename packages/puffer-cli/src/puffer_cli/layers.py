@@ -16,6 +16,7 @@ from puffer_cli.command_line import plain_key
 from puffer_core.errors import APIUsageError
 
 COMMAND_LINE = "command line"
+MAX_BYTES = 1_000_000  # of a configuration file
 TOP = "base"  # the ini section of keys without a section
 
 
@@ -47,6 +48,10 @@ def read_ini(path: Path) -> Layer:
     )
     parser.optionxform = plain_key  # type: ignore[assignment]
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is no file")  # /dev/zero has no end, a named pipe no beginning
+        if path.stat().st_size > MAX_BYTES:
+            raise OSError(f"it is larger than {MAX_BYTES:,} bytes")
         with path.open(encoding="utf-8") as file:
             parser.read_file(file, str(path))
     except (OSError, UnicodeDecodeError, configparser.Error) as error:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from puffer_cli import api
 from puffer_cli.external import OPEN, Copies, check
@@ -31,59 +27,6 @@ def downsample(values: Sequence[float], points: int) -> list[float]:
     first = len(values) - 1 - size * bins
     starts = range(first, len(values) - 1, size)
     return [*(sum(values[i : i + size]) / size for i in starts), values[-1]]
-
-
-class Utilization(threading.Thread):
-    """Watches the machine in the background, until `stop`.
-
-    Attributes:
-        cpu_util: percent of all CPUs, the newest last.
-        cpu_mem: percent of the memory.
-        gpu_util: percent of the GPU's time; 0 where there is none, or it cannot be asked.
-        gpu_mem: percent of its memory.
-    """
-
-    def __init__(self, delay: float = 1, maxlen: int = 20) -> None:
-        """Start.
-
-        Args:
-            delay: seconds between measurements.
-            maxlen: measurements that are kept.
-        """
-        super().__init__(daemon=True)
-        self.cpu_util, self.cpu_mem, self.gpu_util, self.gpu_mem = (
-            deque[float]([0.0], maxlen) for _ in range(4)
-        )
-        self.delay = delay
-        self._stopped = threading.Event()
-        self.start()
-
-    def run(self) -> None:
-        """Measure, again and again."""
-        psutil.cpu_percent()  # the first one means nothing
-        while not self._stopped.wait(self.delay):
-            self.cpu_util.append(psutil.cpu_percent())
-            self.cpu_mem.append(psutil.virtual_memory().percent)
-            used, memory = _gpu()
-            self.gpu_util.append(used)
-            self.gpu_mem.append(memory)
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stopped.set()
-
-
-def _gpu() -> tuple[float, float]:
-    import torch
-
-    if not torch.cuda.is_available():
-        return 0.0, 0.0
-    free, total = torch.cuda.mem_get_info()
-    try:
-        used = float(torch.cuda.utilization())
-    except (ModuleNotFoundError, RuntimeError):  # it needs NVIDIA's own package
-        used = 0.0
-    return used, 100 * (1 - free / total)
 
 
 class ServiceLogger:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
@@ -85,8 +87,28 @@ def _main(arguments: Sequence[str]) -> int:
     module = module_of(options.command)
     if values and not hasattr(module, "KEYS"):
         raise APIUsageError(f"puffer {options.command} takes no --{next(iter(values))}.")
-    code: int = module.run(options, values)
+    with _old_keys_on_stderr():
+        code: int = module.run(options, values)
     return code
+
+
+@contextmanager
+def _old_keys_on_stderr() -> Iterator[None]:
+    """Show in plain words which keys of a configuration file are PufferLib's."""
+    from puffer_cli.old_keys import OldKeys
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+            if issubclass(category, OldKeys):
+                print(f"puffer: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *rest)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.simplefilter("default", OldKeys)  # once, though files are read again
+        yield
 
 
 def _unknown(argument: str, options: argparse.Namespace) -> str:

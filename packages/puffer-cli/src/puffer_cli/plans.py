@@ -31,12 +31,21 @@ DAY = 86_400
 ENV_NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_/-]+)?|pettingzoo/[a-z0-9_]+\.[a-z0-9_]+")
 SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|authorization", re.I)
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+# Fields that plans of one command have.
+OWN = {
+    "eval": ("policy", "episodes", "max_steps"),
+    "sweep": ("sweep", "space"),
+    "bench": ("repetition_seconds",),
+}
+BENCH_DISTANCE = 2**30  # from the seed of the training to that of its benchmark
 
 
 class Limits(Section):
     """Bounds of what a plan may use; `puffer run` stops at the seconds."""
 
-    steps: Annotated[int, Field(ge=1, le=10**12)] = Field(description="agent steps of training")
+    steps: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        description="agent steps of training; of a sweep: of each trial"
+    )
     agents: Annotated[int, Field(ge=1, le=2**24)] = Field(description="agents of all environments")
     workers: Annotated[int, Field(ge=0, le=1024)] = Field(description="processes beside the main")
     threads: Annotated[int, Field(ge=0, le=1024)] = Field(
@@ -58,7 +67,9 @@ class Plan(Section):
     """One run."""
 
     format: Literal[1] = Field(description="of plans")
-    command: Literal["train", "eval"] = Field(description="what `puffer run` does")
+    command: Literal["train", "eval", "sweep", "bench"] = Field(
+        description="what `puffer run` does"
+    )
     env: str = Field(description="an environment's name; no module path")
     config: dict[str, Any] = Field(description="every setting, by dotted key")
     policy: Policy | None = Field(default=None, description="of an evaluation")
@@ -66,7 +77,19 @@ class Plan(Section):
     max_steps: Count | None = Field(
         default=None, description="of an evaluation: the longest episode"
     )
-    training_seed: Seed = Field(description="environment i of the training has this seed + i")
+    sweep: dict[str, Any] | None = Field(
+        default=None, description="of a sweep: every key of [sweep]"
+    )
+    space: dict[str, dict[str, Any]] | None = Field(
+        default=None, description="of a sweep: the parameters that it searches, by dotted key"
+    )
+    repetition_seconds: Annotated[float, Field(gt=0, le=60)] | None = Field(
+        default=None, description="of a benchmark: of each repetition"
+    )
+    training_seed: Seed = Field(
+        description="environment i of the training has this seed + i; trials of a sweep draw "
+        "theirs from it"
+    )
     evaluation_seed: Seed = Field(description="environment i of the evaluation has this seed + i")
     limits: Limits
     external_logging: Literal["none"] = Field(
@@ -87,10 +110,33 @@ def train_plan(env: str, values: Mapping[str, Any], file: str | None, seconds: i
         format=FORMAT,
         command="train",
         env=config.train.env,
-        config=_settings(config),
+        config=settings_of(config),
         training_seed=seed,
         evaluation_seed=seed + SEED_DISTANCE,
-        limits=_limits(config, seconds),
+        limits=limits_of(config, seconds),
+        versions=versions(),
+    )
+
+
+def bench_plan(config: Config, repetition_seconds: float, seconds: int) -> Plan:
+    """The plan of a benchmark of a run's settings; its seed is none of the run's.
+
+    Args:
+        config: of the run.
+        repetition_seconds: of each repetition.
+        seconds: at most.
+    """
+    config = config.model_copy(deep=True)
+    config.train.seed += BENCH_DISTANCE
+    return Plan(
+        format=FORMAT,
+        command="bench",
+        env=config.train.env,
+        config=settings_of(config),
+        repetition_seconds=repetition_seconds,
+        training_seed=config.train.seed,
+        evaluation_seed=config.train.seed + SEED_DISTANCE,
+        limits=limits_of(config, seconds),
         versions=versions(),
     )
 
@@ -112,13 +158,13 @@ def eval_plan(checkpoint: Path, config: Config, episodes: int, seed: int, second
         format=FORMAT,
         command="eval",
         env=config.train.env,
-        config=_settings(config),
+        config=settings_of(config),
         policy=Policy(path=str(checkpoint), manifest_sha256=manifest["sha256"]),
         episodes=episodes,
         max_steps=config.eval.max_steps,
         training_seed=config.train.seed,
         evaluation_seed=seed,
-        limits=_limits(config, seconds),
+        limits=limits_of(config, seconds),
         versions=versions(),
     )
 
@@ -130,11 +176,17 @@ def read_plan(path: Path) -> Plan:
         APIUsageError: every reason why it is none, or must not be run; one a line.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is no file")
         if path.stat().st_size > MAX_BYTES:
             raise APIUsageError(f"{path} is larger than {MAX_BYTES:,} bytes; that is no plan.")
         text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise APIUsageError(f"cannot read the plan {path}: {reason}.") from error
+    try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise APIUsageError(f"{path} is not strict JSON: {error}") from error
     reasons = [f"{where}: looks like a secret; plans hold none." for where in _secrets(document)]
     if reasons:
@@ -163,15 +215,16 @@ def validate(plan: Plan) -> Config:
         )
     config = resolve(find(plan.env), [Layer("plan", plan.config)])
     reasons = []
-    missing = _settings(config).keys() - plan.config.keys()
+    missing = settings_of(config).keys() - plan.config.keys()
     reasons += [f"config: {key} is missing; a plan holds every setting." for key in sorted(missing)]
     if config.log.external != plan.external_logging:
         reasons.append(f"config: log.external = {config.log.external}, a plan's is none.")
-    if plan.training_seed != config.train.seed:
-        reasons.append(
-            f"training_seed: {plan.training_seed} is not train.seed = {config.train.seed}."
-        )
-    needed = _limits(config, plan.limits.seconds)  # also refuses sizes that do not divide
+    key, seed = "train.seed", config.train.seed
+    if plan.command == "sweep":
+        key, seed = "sweep.seed", (plan.sweep or {}).get("seed", seed)
+    if plan.training_seed != seed:
+        reasons.append(f"training_seed: {plan.training_seed} is not {key} = {seed}.")
+    needed = _needed(plan, config)  # also refuses sizes that do not divide
     for name in ("steps", "agents", "workers", "threads"):
         need, limit = getattr(needed, name), getattr(plan.limits, name)
         if need > limit:
@@ -184,13 +237,14 @@ def validate(plan: Plan) -> Config:
             f"evaluation_seed: seeds {evaluation.start} to {evaluation.stop - 1} overlap those of "
             f"the training, {training.start} to {training.stop - 1}."
         )
-    if plan.command == "train" and plan.evaluation_seed != plan.training_seed + SEED_DISTANCE:
-        reasons.append("evaluation_seed: `puffer train` evaluates with training_seed + 2^31.")
-    own = (plan.policy, plan.episodes, plan.max_steps)
-    if plan.command == "eval" and None in own:
-        reasons.append("policy, episodes and max_steps are needed by an evaluation.")
-    if plan.command == "train" and own != (None, None, None):
-        reasons.append("policy, episodes and max_steps belong to plans of an evaluation.")
+    if plan.command != "eval" and plan.evaluation_seed != plan.training_seed + SEED_DISTANCE:
+        reasons.append("evaluation_seed: training is evaluated with training_seed + 2^31.")
+    for command, names in OWN.items():
+        own = [getattr(plan, name) for name in names]
+        if plan.command == command and None in own:
+            reasons.append(f"{', '.join(names)}: needed by a plan of {command}.")
+        if plan.command != command and own != [None] * len(names):
+            reasons.append(f"{', '.join(names)}: only in plans of {command}.")
     if plan.policy is not None and Path(plan.policy.path).name == "latest":
         reasons.append("policy.path: latest is whatever was written last; name the checkpoint.")
     if reasons:
@@ -203,12 +257,13 @@ def changes_of(plan: Plan) -> Layer:
     return Layer("plan", {k: v for k, v in plan.config.items() if k.startswith(CHANGEABLE)})
 
 
-def _settings(config: Config) -> dict[str, Any]:
-    """Every key that a file may set."""
+def settings_of(config: Config) -> dict[str, Any]:
+    """Every key that a file may set; a plan holds all of them."""
     return {key: e["value"] for key, e in config.flat().items() if key != "train.env"}
 
 
-def _limits(config: Config, seconds: int) -> Limits:
+def limits_of(config: Config, seconds: int) -> Limits:
+    """What a training with this configuration uses."""
     vec = plan_vec(config)
     sizes = plan_sizes(config.train, vec.num_agents)
     return Limits(
@@ -218,6 +273,14 @@ def _limits(config: Config, seconds: int) -> Limits:
         threads=max(config.train.threads, config.vec.num_threads),
         seconds=seconds,
     )
+
+
+def _needed(plan: Plan, config: Config) -> Limits:
+    if plan.command != "sweep" or plan.sweep is None or plan.space is None:
+        return limits_of(config, plan.limits.seconds)
+    from puffer_cli.sweep.plan import needed, sweep_of
+
+    return needed(sweep_of(plan, config), plan.limits.seconds)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
+import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -58,11 +60,21 @@ def maker(reference: str) -> Callable[..., PufferEnv]:
 
 @functools.cache
 def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"puffer_env_{path.stem}", path)
+    """The source as a module; it may import its neighbours, as a script may."""
+    name = f"puffer_env_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.append(str(path.parent))
+    sys.modules[name] = module  # dataclasses and pickle look for it there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+        line = f", line {own[-1].lineno}" if own else ""  # a SyntaxError names it by itself
+        raise APIUsageError(f"{path}{line}: {type(error).__name__}: {error}") from error
     return module
 
 

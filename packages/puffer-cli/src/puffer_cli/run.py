@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -117,11 +118,28 @@ def cut_log(path: Path, step: int) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that `path` holds all of it or what it held before."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)
+    try:
+        with scratch.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a write names no file
+
+
+def check_writable(folder: Path) -> None:
+    """See, before anything is started, whether a folder can be made and written.
+
+    Raises:
+        OSError: it cannot; names the part of the path that is in the way.
+    """
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(existing))
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "runs cannot be written there", str(existing))
 
 
 def versions() -> dict[str, str]:

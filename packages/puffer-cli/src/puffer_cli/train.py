@@ -15,7 +15,7 @@ from puffer_cli.config import Config
 from puffer_cli.dashboard import Dashboard
 from puffer_cli.evaluate import Evaluation, goal
 from puffer_cli.external import Copies, NoCopies, check, open_copies
-from puffer_cli.run import NoRun, Run
+from puffer_cli.run import NoRun, Run, check_writable
 from puffer_cli.vectorize import make_vecenv, plan_vec
 from puffer_cuda import backend
 from puffer_cuda.launch import processes
@@ -68,6 +68,7 @@ def train(
         Stopped: SIGINT or SIGTERM arrived; a checkpoint is saved.
     """
     check(config.log)
+    check_writable(Path(config.run_dir))
     agents = vecenv.num_agents if vecenv else plan_vec(config).num_agents
     # Before torch: what is impossible fails now.
     for line in plan(config.train, agents, processes()).lines():
@@ -156,10 +157,12 @@ def _loop(
 ) -> float:
     """Train to the end and return the seconds it took."""
     c, first = trainer.config, trainer.world.rank == 0
+    dashboard.print(f"run folder: {run.folder}")
     dashboard.begin(
-        f"{trainer.device}   {trainer.model_size:,} parameters   "
-        f"{trainer.vecenv.num_agents * trainer.world.size:,} agents   {run.folder}",
+        f"{trainer.backend}, {trainer.device}   {trainer.model_size:,} parameters   "
+        f"{trainer.vecenv.num_agents * trainer.world.size:,} agents",
         trainer.total_timesteps,
+        str(trainer.device),
     )
 
     def due(interval: int) -> bool:

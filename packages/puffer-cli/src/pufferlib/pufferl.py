@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from puffer_cli.api import sweep as sweep
     from puffer_cli.api import train as train
     from puffer_cli.legacy import NeptuneLogger as NeptuneLogger
-    from puffer_cli.legacy import Utilization as Utilization
     from puffer_cli.legacy import WandbLogger as WandbLogger
     from puffer_cli.legacy import downsample as downsample
     from puffer_cli.main import main as main
     from puffer_cli.report import duration as duration
+    from puffer_cli.utilization import Utilization as Utilization
     from puffer_cuda.legacy import NoLogger as NoLogger
     from puffer_cuda.legacy import compute_puff_advantage as compute_puff_advantage
     from puffer_cuda.profile import Profile as Profile
@@ -34,7 +34,7 @@ _HOMES = {
     "NoLogger": "puffer_cuda.legacy",
     "Profile": "puffer_cuda.profile",
     "PuffeRL": "puffer_cuda.pufferl",
-    "Utilization": "puffer_cli.legacy",
+    "Utilization": "puffer_cli.utilization",
     "WandbLogger": "puffer_cli.legacy",
     "autotune": "puffer_cli.api",
     "compute_puff_advantage": "puffer_cuda.legacy",

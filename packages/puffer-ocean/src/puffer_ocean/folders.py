@@ -52,7 +52,8 @@ def _own_folder(name: str) -> Path:
         raise APIUsageError(f"there is no folder {folder}.")
     if not build.source_in(folder).exists() and not build.library_in(folder).exists():
         raise APIUsageError(
-            f"{folder} holds no environment: expected {folder.name}.c, named like the folder."
+            f"{folder} holds no environment: expected {folder.name}.c or, for `puffer`, "
+            f"{folder.name}.py, named like the folder."
         )
     if folder.name in build.names():
         raise APIUsageError(

@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     """Compile, and say where the library lies."""
+    from puffer_cli.python_environments import is_python
     from puffer_cli.report import to_json
     from puffer_core.errors import APIUsageError
     from puffer_ocean import build
@@ -50,6 +51,8 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     if options.arch is not None:
         raise APIUsageError("--arch is of `puffer build native`.")
     at_least(options, "steps", 1)
+    if is_python(options.env):
+        raise APIUsageError(f"{options.env} is an environment in Python; nothing is to be built.")
     folder = folder_of(options.env)
     source, library = build.source_in(folder), build.library_in(folder)
     if not source.exists():

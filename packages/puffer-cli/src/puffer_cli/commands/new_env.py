@@ -50,7 +50,9 @@ def write(parent: Path, name: str, language: str) -> Path:
     Raises:
         APIUsageError: a name that cannot be, or is taken, or the folder exists.
     """
+    import os
     import re
+    import shutil
 
     from puffer_core.errors import APIUsageError
     from puffer_ocean import names
@@ -64,12 +66,18 @@ def write(parent: Path, name: str, language: str) -> Path:
     folder = parent / name
     if folder.exists():
         raise APIUsageError(f"{folder} exists already.")
-    folder.mkdir()
-    for path in sorted((TEMPLATES / language).iterdir()):
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            renamed = folder / path.name.replace(TEMPLATE, name)
-            renamed.write_text(_rename(text, name), encoding="utf-8")
+    scratch = parent / f".{name}.{os.getpid()}"  # nobody sees half an environment
+    try:
+        scratch.mkdir()
+        for path in sorted((TEMPLATES / language).iterdir()):
+            if path.is_file():
+                text = path.read_text(encoding="utf-8")
+                renamed = scratch / path.name.replace(TEMPLATE, name)
+                renamed.write_text(_rename(text, name), encoding="utf-8")
+        scratch.rename(folder)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise OSError(error.errno, error.strerror, str(folder)) from error
     return folder
 
 

@@ -11,12 +11,13 @@ from puffer_cli.parser import RUN_DIR_HELP, at_least, whole
 
 HELP = "write or validate the plan of a run; nothing is started"
 EPILOG = (
-    "train ENV and eval ENV print a plan; repro ENV prints one evaluation plan for each of "
-    "--repeats seeds; validate FILE says why a plan must not be run; schema prints the JSON "
-    "Schema. `puffer run FILE` executes a plan."
+    "train ENV, eval ENV and sweep ENV print a plan; repro ENV prints one evaluation plan for each "
+    "of --repeats seeds, and one of a benchmark; validate FILE says why a plan must not be run; "
+    "schema prints the JSON Schema. `puffer run FILE` executes a plan."
 )
 KEYS = True
-ACTIONS = ("train", "eval", "repro", "validate", "schema")
+REPETITION_SECONDS = 1.0  # of the benchmark of repro
+ACTIONS = ("train", "eval", "sweep", "repro", "validate", "schema")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +56,8 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         return 0
     if options.run_dir is not None:
         values = {**values, "run_dir": options.run_dir}
-    found = _train(options, values) if options.action == "train" else _evaluations(options, values)
+    make = {"train": _train, "sweep": _sweep}.get(options.action, _evaluations)
+    found = make(options, values)
     for plan in found:
         plans.validate(plan)
     documents = [plan.model_dump(exclude_none=True) for plan in found]
@@ -69,8 +71,14 @@ def _train(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
     return [plans.train_plan(options.target, values, options.config, options.max_seconds)]
 
 
+def _sweep(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
+    from puffer_cli.sweep.plan import sweep_plan
+
+    return [sweep_plan(options.target, values, options.config, options.max_seconds)]
+
+
 def _evaluations(options: argparse.Namespace, values: Mapping[str, Any]) -> list[Any]:
-    """One plan for `eval`, `--repeats` of them for `repro`; seeds never overlap."""
+    """One plan for `eval`; for `repro` `--repeats` and a benchmark's; seeds never overlap."""
     from puffer_cli import plans
     from puffer_cli.checkpoints import LATEST, find_checkpoint
     from puffer_cli.environments import find
@@ -89,9 +97,12 @@ def _evaluations(options: argparse.Namespace, values: Mapping[str, Any]) -> list
     config = run_config(environment, checkpoint, Layer(COMMAND_LINE, values))
     first = evaluation_seed(config) if options.seed is None else options.seed
     repeats = options.repeats if options.action == "repro" else 1
-    return [
+    found = [
         plans.eval_plan(
             checkpoint, config, options.episodes, first + i * options.episodes, options.max_seconds
         )
         for i in range(repeats)
     ]
+    if options.action == "repro":
+        found.append(plans.bench_plan(config, REPETITION_SECONDS, options.max_seconds))
+    return found

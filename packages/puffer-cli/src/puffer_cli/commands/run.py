@@ -21,13 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
-    """Validate the plan, then train or evaluate; the code is 128 + signal at the time limit."""
-    from puffer_cli import plans, train
+    """Validate the plan, then do it; the code is 128 + signal at the time limit."""
+    from puffer_cli import bench, plans, train
     from puffer_cli.dashboard import Dashboard, make_console
     from puffer_cli.report import finish
 
     plan = plans.read_plan(options.plan)
     config = plans.validate(plan)
+    if plan.command == "sweep":
+        with _time_limit(plan.limits.seconds):
+            return _sweep(plan, config, options.json)
     console = make_console(options.json)
     try:
         with (
@@ -36,12 +39,27 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         ):
             if plan.command == "train":
                 document = train.train(config, dashboard)
-            else:
+            elif plan.command == "eval":
                 document = _evaluate(plan, dashboard)
+            else:
+                assert plan.repetition_seconds is not None  # validated
+                document = bench.bench(config, plan.repetition_seconds, dashboard)
     except train.Stopped as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal
+    if plan.command == "bench" and not options.json:
+        bench.print_bench(console, document)
+        return 0
     return finish(console, document, options.json)
+
+
+def _sweep(plan: Any, config: Any, json_output: bool) -> int:
+    from puffer_cli.commands.sweep import execute
+    from puffer_cli.sweep.open import create_study
+    from puffer_cli.sweep.plan import allowed, sweep_of
+
+    sweep = sweep_of(plan, config)
+    return execute(create_study(sweep), allowed(sweep, plan.limits), json_output)
 
 
 def _evaluate(plan: Any, dashboard: Any) -> dict[str, Any]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from puffer_cli.parser import ENV_HELP
+
+if TYPE_CHECKING:
+    from puffer_protein.space import Constraint
+    from puffer_protein.study import Study
 
 HELP = "tune settings on the front of cost and score; `puffer sweep report` shows what was found"
 KEYS = True
@@ -49,17 +53,12 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
 
 
 def _sweep(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
-    from puffer_cli.dashboard import make_console
     from puffer_cli.layers import COMMAND_LINE
-    from puffer_cli.report import to_json
-    from puffer_cli.sweep.driver import Driver, Interrupted
-    from puffer_cli.sweep.open import create_study, find_study, make_tuner
-    from puffer_cli.sweep.report import document, print_report
-    from puffer_cli.sweep.settings import Sweep, SweepConfig
-    from puffer_cli.sweep.show import SweepPage
+    from puffer_cli.sweep.open import create_study, find_study
+    from puffer_cli.sweep.settings import read_sweep
     from puffer_core.errors import APIUsageError
 
-    sweep = Sweep(options.env, values, options.config, COMMAND_LINE)
+    sweep = read_sweep(options.env, values, options.config, COMMAND_LINE)
     if options.resume is None:
         study = create_study(sweep)
     else:
@@ -73,18 +72,31 @@ def _sweep(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
         changed = {k: getattr(sweep.settings, k) for k in changes}
         study.change(sweep=study.settings["sweep"] | changed)
         sweep.base = study.settings["base"]
+    return execute(study, sweep.possible, options.json)
+
+
+def execute(study: Study, constraint: Constraint, json_output: bool) -> int:
+    """Run a study's trials and print what was found; the code as `run`."""
+    from puffer_cli.dashboard import make_console
+    from puffer_cli.report import to_json
+    from puffer_cli.sweep.driver import Driver, Interrupted
+    from puffer_cli.sweep.open import make_tuner
+    from puffer_cli.sweep.report import document, print_report
+    from puffer_cli.sweep.settings import SweepConfig
+    from puffer_cli.sweep.show import SweepPage
+
     settings = SweepConfig(**study.settings["sweep"])
-    tuner = make_tuner(study, sweep.possible)
-    console = make_console(options.json)
+    tuner = make_tuner(study, constraint)
+    console = make_console(json_output)
     console.print(f"sweep folder: {study.path.parent}", style="dim", highlight=False)
     try:
-        with SweepPage(console, f"puffer sweep {sweep.env}") as page:
+        with SweepPage(console, f"puffer sweep {study.settings['env']}") as page:
             Driver(study, tuner, settings, page).run()
     except Interrupted as stop:
         print(f"puffer: {stop}", file=sys.stderr)
         return 128 + stop.signal
     result = document(study, tuner)
-    if options.json:
+    if json_output:
         print(to_json(result))
     else:
         print_report(console, result)

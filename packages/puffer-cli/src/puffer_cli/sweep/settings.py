@@ -22,6 +22,7 @@ from puffer_cli.config import Config, load_config
 from puffer_cli.environments import CONFIG, find
 from puffer_cli.layers import Layer, read_ini
 from puffer_cli.nearest import did_you_mean
+from puffer_cli.old_keys import objection, translate
 from puffer_cli.vectorize import plan_vec
 from puffer_core.errors import APIUsageError
 from puffer_cuda.config import Count, NonNegative, Section, Share, Whole
@@ -33,13 +34,6 @@ SPACE_FILE = CONFIG / "sweep.ini"
 PREFIX = "sweep."
 TIME = "train.total_timesteps"
 SHORTEST, LONGEST = 1 / 16, 2.0  # of the environment's own total_timesteps
-
-RENAMED = {
-    "max_suggestion_cost": "max_trial_cost",
-    "max_score": "metric",
-    "sweep_only": "only",
-    "gpus": "devices",
-}
 
 
 class SweepConfig(Section):
@@ -83,61 +77,35 @@ class Sweep:
     """
 
     def __init__(
-        self, env_name: str, values: Mapping[str, Any], file: Path | str | None, origin: str
+        self,
+        config: Config,
+        settings: SweepConfig,
+        tables: Mapping[str, Mapping[str, Any]],
+        base: Mapping[str, Any],
     ) -> None:
-        """Read all layers.
+        """Check the space.
 
         Args:
-            env_name: an environment.
-            values: dotted key -> value of the last layer, `sweep.*` among them.
-            file: an ini file below it.
-            origin: of the values, for messages.
+            config: of the first trial.
+            settings: [sweep].
+            tables: of the parameters, by dotted key.
+            base: dotted key -> value.
 
         Raises:
-            APIUsageError: an unknown key, a wrong value or range.
+            APIUsageError: a parameter that is no key, or a range that cannot be searched.
         """
-        environment = find(env_name)
-        own = Layer(origin, {k: v for k, v in values.items() if k.startswith(PREFIX)})
-        rest = {k: v for k, v in values.items() if not k.startswith(PREFIX)}
-        user = [read_ini(Path(file))] if file is not None else []
-        layers = [read_ini(path) for path in [SPACE_FILE, *environment.ini_files]]
-        self.config = load_config(env_name, rest, file, origin)
-        self.env = self.config.train.env
-        self.base = {
-            key: value
-            for layer in user
-            for key, value in layer.values.items()
-            if not key.startswith(PREFIX)
-        } | rest
-        self.settings, tables = _split([*layers, *user, own])
-        self.space = self._space(tables)
-
-    def _space(self, tables: dict[str, Any]) -> Space:
-        flat = self.config.flat()
+        self.env, self.config, self.settings = config.train.env, config, settings
+        self.base = dict(base)
+        flat = config.flat()
         known = [key for key in flat if key not in ("train.env", "train.seed", "run_dir")]
-        steps = self.config.train.total_timesteps
-        tables = {
-            **tables,
-            TIME: {
-                "distribution": "log_normal",
-                "min": max(1, round(steps * SHORTEST)),
-                "max": round(steps * LONGEST),
-                "scale": "time",
-                **tables.get(TIME, {}),
-            },
-        }
-        for key in tables:
+        for key, table in tables.items():
             if key not in known:
                 raise APIUsageError(f"sweep.{key}: {did_you_mean(key, known)}")
-        if self.settings.only:
-            wanted = [key.strip().replace("-", "_") for key in self.settings.only.split(",")]
-            for key in wanted:
-                if key not in tables:
-                    raise APIUsageError(f"sweep.only: {did_you_mean(key, list(tables))}")
-            tables = {key: tables[key] for key in wanted}
+            if "distribution" not in table:
+                raise APIUsageError(f"sweep.{key}: distribution is missing, got {dict(table)}.")
         whole = [key for key, entry in flat.items() if type(entry["value"]) is int]
         try:
-            return Space.from_config(tables, whole, [self.possible])
+            self.space = Space.from_config(tables, whole, [self.possible])
         except SweepError as error:
             raise APIUsageError(f"sweep.{error}") from error
 
@@ -163,6 +131,50 @@ class Sweep:
         return True
 
 
+def read_sweep(
+    env_name: str, values: Mapping[str, Any], file: Path | str | None, origin: str
+) -> Sweep:
+    """A sweep from all layers.
+
+    Args:
+        env_name: an environment.
+        values: dotted key -> value of the last layer, `sweep.*` among them.
+        file: an ini file below it.
+        origin: of the values, for messages.
+
+    Raises:
+        APIUsageError: an unknown key, a wrong value or range.
+    """
+    environment = find(env_name)
+    own = Layer(origin, {k: v for k, v in values.items() if k.startswith(PREFIX)})
+    rest = {k: v for k, v in values.items() if not k.startswith(PREFIX)}
+    user = [translate(read_ini(Path(file)), environment)] if file is not None else []
+    layers = [read_ini(path) for path in [SPACE_FILE, *environment.ini_files]]
+    config = load_config(env_name, rest, file, origin)
+    base = {
+        key: value
+        for layer in user
+        for key, value in layer.values.items()
+        if not key.startswith(PREFIX)
+    } | rest
+    settings, tables = _split([*layers, *user, own])
+    steps = config.train.total_timesteps
+    tables[TIME] = {
+        "distribution": "log_normal",
+        "min": max(1, round(steps * SHORTEST)),
+        "max": round(steps * LONGEST),
+        "scale": "time",
+        **tables.get(TIME, {}),
+    }
+    if settings.only:
+        wanted = [key.strip().replace("-", "_") for key in settings.only.split(",")]
+        for key in wanted:
+            if key not in tables:
+                raise APIUsageError(f"sweep.only: {did_you_mean(key, list(tables))}")
+        tables = {key: tables[key] for key in wanted}
+    return Sweep(config, settings, tables, base)
+
+
 def trial_config(env_name: str, base: Mapping[str, Any], values: Mapping[str, Any]) -> Config:
     """The configuration of a trial: the environment's own, what the user changed, its values."""
     return load_config(env_name, {**base, **values}, origin="sweep")
@@ -179,8 +191,8 @@ def _split(layers: Sequence[Layer]) -> tuple[SweepConfig, dict[str, dict[str, An
             path = key.removeprefix(PREFIX).split(".")
             if len(path) >= 3:
                 tables.setdefault(".".join(path[:-1]), {})[path[-1]] = value
-            elif path[0] in RENAMED:
-                raise APIUsageError(f"{key} ({layer.origin}) is called {RENAMED[path[0]]} here.")
+            elif objection(key):
+                raise APIUsageError(f"{key} ({layer.origin}) {objection(key)}")
             elif len(path) == 1 and path[0] in SweepConfig.model_fields:
                 raw[path[0]] = value
             else:

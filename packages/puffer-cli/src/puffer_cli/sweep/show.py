@@ -93,12 +93,14 @@ def _line(trial: Trial) -> str:
 
 def front_table(front: Sequence[FrontPoint], columns: int | None = COLUMNS) -> Table:
     """The front as a table: cost, score, and the values of the first parameters (None: all)."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", highlight=False)
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", highlight=False)
     names = list(dict.fromkeys(name for point in front for name in point.values))[:columns]
     for header in ("cost", "score", "±"):
-        table.add_column(header, justify="right")
-    for name in names:
-        table.add_column(name.rpartition(".")[2], justify="right", overflow="ellipsis")
+        table.add_column(header, justify="right", no_wrap=True)
+    for name in names:  # words fold one below the other; numbers never do
+        header = name.rpartition(".")[2].replace("_", "\n")
+        width = max([*map(len, header.split()), *(len(short(p.values.get(name))) for p in front)])
+        table.add_column(header, justify="right", min_width=min(width, 12), overflow="fold")
     for point in front:
         table.add_row(
             duration(point.cost),
