@@ -51,7 +51,6 @@ RENAMED = {
     "train.update_epochs": "train.replay_ratio",
     "train.vtrace_c_clip": "train.c_clip",
     "train.vtrace_rho_clip": "train.rho_clip",
-    "vec.total_agents": "env.num_envs or vec.num_envs",
 }
 
 
