@@ -149,7 +149,7 @@ opp_timeout = 5e8
 max_suggestion_cost = 60
 max_runs = 9
 gpus = 2
-sweep_only = train.gamma, env.num_envs
+sweep_only = train.gamma, vec.total_agents
 [sweep.vec.total_agents]
 distribution = uniform_pow2
 min = 1024
@@ -161,7 +161,8 @@ EXPECTED_4 = {
     "train.checkpoint_interval": 200,
     "eval.episodes": 10_000,
     "train.seed": 73,
-    "env.num_envs": 4096,
+    "vec.total_agents": 4096,
+    "vec.num_buffers": 2,
     "vec.num_threads": 16,
     "policy.hidden_size": 64,
     "policy.num_layers": 4,
@@ -234,9 +235,9 @@ def test_the_search_of_an_old_file(tmp_path):
         sweep = read_sweep("squared", {}, write(tmp_path, OLD_4), COMMAND_LINE)
     assert sweep.settings.max_runs == 9
     assert sweep.settings.max_trial_cost == 60
-    assert list(sweep.space.names) == ["train.gamma", "env.num_envs"]
-    assert sweep.space.decode([0, 0])["env.num_envs"] == 1024
-    assert sweep.space.decode([1, 1])["env.num_envs"] == 8192
+    assert list(sweep.space.names) == ["train.gamma", "vec.total_agents"]
+    assert sweep.space.decode([0, 0])["vec.total_agents"] == 1024
+    assert sweep.space.decode([1, 1])["vec.total_agents"] == 8192
 
 
 def test_parameters_of_an_old_search(tmp_path):
@@ -251,24 +252,9 @@ def test_parameters_of_an_old_search(tmp_path):
 
 def test_total_agents_count_the_agents_of_an_environment(tmp_path):
     text = "[vec]\ntotal_agents = 4096\n[env]\nnum_agents = 8\n"
-    config, notes = load(write(tmp_path, text), "target")
-    assert config.env["num_envs"] == 512
-    assert plan_vec(config).num_agents == 4096
-    assert "vec.total_agents is env.num_envs here" in notes
-
-
-def test_total_agents_of_other_environments_are_copies(tmp_path):
-    path = write(tmp_path, "[vec]\ntotal_agents = 12\n")
-    config, notes = load(path, "gymnasium/CartPole-v1")
-    assert config.vec.num_envs == 12
-    assert notes == ["vec.total_agents is vec.num_envs here"]
-
-
-@pytest.mark.parametrize("value", ["100", "0", "-8", "many"])
-def test_total_agents_that_cannot_be(tmp_path, value):
-    path = write(tmp_path, f"[vec]\ntotal_agents = {value}\n[env]\nnum_agents = 8\n")
-    with pytest.raises(APIUsageError, match=f"a multiple of the 8 agents.*got '{value}'"):
-        load_config("target", file=path)
+    plan = plan_vec(load_config("target", file=write(tmp_path, text)))
+    assert plan.env_kwargs["num_envs"] == 512
+    assert plan.num_agents == 4096
 
 
 def test_processes_stay_for_environments_in_python(tmp_path):
@@ -315,7 +301,7 @@ def test_what_cannot_be_translated_is_refused(tmp_path, line, message):
     assert "old.ini" in str(error.value)
 
 
-@pytest.mark.parametrize("key", ["train.bptt_horizon", "vec.total_agents", "train.compile_mode"])
+@pytest.mark.parametrize("key", ["train.bptt_horizon", "train.data_dir", "train.compile_mode"])
 def test_the_command_line_has_our_names_alone(capsys, key):
     assert main(["config", "squared", f"--{key}=64"]) == 2
     out, err = capsys.readouterr()
@@ -342,6 +328,6 @@ def test_the_command_says_it_on_stderr(tmp_path):
     result = subprocess.run([*line, "--json"], capture_output=True, text=True, check=True)
     first, *notes = result.stderr.splitlines()
     assert first == f"puffer: {path} has keys of PufferLib"
-    assert "  vec.num_buffers has no meaning here: threads own their agents" in notes
+    assert "  gpu_id has no meaning here: train.device = cuda:N" in notes
     assert all(note.startswith("  ") for note in notes)
     assert result.stdout.startswith("{")

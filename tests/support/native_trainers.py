@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from puffer_cuda.config import PolicyConfig, TrainConfig
-from puffer_cuda.native import build, library
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
+from puffer_cuda.native import build, library, nvcc
 from puffer_cuda.native import trainer as trainer_module
 from puffer_cuda.native.trainer import NativePuffeRL
 from puffer_cuda.policy import make_policy
@@ -31,8 +31,19 @@ def emulated(_device):
     return library._open(folder / "trainer.so")
 
 
+@functools.cache
+def emulated_environment(_device, folder, version):
+    """An environment of the GPU, compiled for the CPU: the same floats as its own library."""
+    cpp = Path(os.environ.get("PUFFER_TEST_CPP", build.SOURCE.parent))
+    target = Path(tempfile.mkdtemp(prefix="native-environment-")) / f"{folder.name}.so"
+    flags = ("-O2", "-ffp-contract=off", "-DPUFFER_GPU", *nvcc.environment_flags(folder))
+    build.compile_library(cpp / "environment.cc", target, flags)
+    return library.open_environment(target, version)
+
+
 if DEVICE == "emulated":
     library.load_cuda = emulated
+    library.load_environment = emulated_environment
     trainer_module.choose_device = lambda name: torch.device("cuda:0" if name == "auto" else name)
 
 
@@ -66,9 +77,10 @@ def policy_for(vecenv, network="mingru", hidden_size=20, num_layers=2, seed=3):
     return policy
 
 
-def make_native(name="squared", env=None, policy=None, threads=2, **settings):
+def make_native(name="squared", env=None, policy=None, threads=2, vec=None, **settings):
     vecenv = make_vecenv(name, **(env or {}))
     policy = policy_for(vecenv, **(policy or {}))
     device = "cpu" if ON_CPU else "cuda:0"
     settings = {"horizon": 16, "seed": 5, "threads": threads, "device": device, **settings}
-    return (NativePuffeRL if ON_CPU else Mirrored)(TrainConfig(**settings), vecenv, policy)
+    kind = NativePuffeRL if ON_CPU else Mirrored
+    return kind(TrainConfig(**settings), vecenv, policy, vec=VecConfig(**(vec or {})))

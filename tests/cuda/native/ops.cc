@@ -198,7 +198,8 @@ void op_advantages(int64_t segments, int64_t time, const float *rewards, const u
 void op_advantage_statistics(int64_t segments, int64_t time, int64_t chunks, const int64_t *chosen,
                              const float *advantage, const uint8_t *masks, double *partial,
                              float *statistics) {
-    advantage_statistics({}, segments, time, chunks, chosen, advantage, masks, partial, statistics);
+    advantage_statistics({}, segments, time, chunks, chosen, advantage, masks, {}, partial,
+                         statistics);
 }
 
 void op_ppo_loss(int64_t rows, int64_t time, const int64_t *chosen, const float *weights, int heads,

@@ -4,14 +4,14 @@ import pytest
 
 from puffer_core import APIUsageError
 from puffer_cuda import backend
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
 from puffer_cuda.native import library, nvcc
 from puffer_cuda.native.build import BuildError
 from puffer_cuda.native.library import NotBuiltError
 
 
 def chosen(**settings):
-    return backend.choose(TrainConfig(**settings), PolicyConfig(), native_env=True)
+    return backend.choose(TrainConfig(**settings), PolicyConfig(), VecConfig(), native_env=True)
 
 
 def test_a_gpu_without_a_compiler_says_so(monkeypatch):
@@ -50,3 +50,13 @@ def test_what_nvcc_says_reaches_the_user(monkeypatch):
     monkeypatch.setattr(nvcc, "build_library", fails)
     with pytest.raises(NotBuiltError, match="does not compile for sm_90:\nerror 7"):
         library.load_cuda(41)
+
+
+def test_threads_that_differ_are_torchs():
+    train = TrainConfig(device="cpu", threads=2)
+    name, reason = backend.choose(train, PolicyConfig(), VecConfig(num_threads=3), True)
+    assert name == "torch"
+    assert "vec.num_threads = 3 is not train.threads = 2" in reason
+    for threads in (0, 2):
+        vec = VecConfig(num_threads=threads)
+        assert backend.choose(train, PolicyConfig(), vec, True) == ("native", "")

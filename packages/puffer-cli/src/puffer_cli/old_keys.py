@@ -9,9 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from puffer_cli.environments import typed
 from puffer_cli.layers import Layer
-from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
     from puffer_cli.environments import Environment
@@ -40,7 +38,6 @@ RENAMED = {
     "train.update_epochs": "train.replay_ratio",
     "train.vtrace_c_clip": "train.c_clip",
     "train.vtrace_rho_clip": "train.rho_clip",
-    "vec.total_agents": "env.num_envs",
 }
 
 # No setting here, and why or what instead.
@@ -87,7 +84,6 @@ GONE = {
     "train.use_rnn": "policy.network",
     "train.verb_eps": "actions are drawn from the policy alone",
     "train.vtrace": "train.rho_clip and train.c_clip",
-    "vec.num_buffers": "threads own their agents",
     "vec.seed": "train.seed seeds the environments too",
 }
 
@@ -111,7 +107,6 @@ SPELLED = {
 }
 
 PROCESSES = ("vec.backend", "vec.num_workers", "vec.batch_size", "vec.zero_copy")
-SIZES = ("", ".min", ".max", ".mean")  # fields of a parameter of a sweep that are sizes
 
 
 class OldKeys(UserWarning):
@@ -120,8 +115,6 @@ class OldKeys(UserWarning):
 
 def objection(key: str) -> str | None:
     """Why a key of PufferLib is refused where files alone may have it; None: it is none."""
-    if key == "vec.total_agents":
-        return "is env.num_envs, or vec.num_envs, here."
     if key in RENAMED:
         return f"is called {RENAMED[key]} here."
     return f"has no meaning here: {GONE[key]}." if key in GONE else None
@@ -133,17 +126,13 @@ def translate(layer: Layer, environment: Environment | None) -> Layer:
     Args:
         layer: of the file.
         environment: whose; None: of none.
-
-    Raises:
-        APIUsageError: `total_agents` that are no whole number of environments.
     """
     values = dict(layer.values)
     notes = _threads_instead(values, environment) + _name(values, environment)
-    _copies_instead_of_agents(values, environment, layer.origin)
     translated: dict[str, Any] = {}
     for key, value in values.items():
         prefix, old, field = _parts(key)
-        new = _new_name(old, environment)
+        new = RENAMED.get(old, old)
         target = f"{prefix}{new}{field}"
         if old in GONE:
             note = f"{prefix}{old} has no meaning here: {GONE[old]}"
@@ -166,32 +155,6 @@ def _parts(key: str) -> tuple[str, str, str]:
     if parts[0] == "sweep" and len(parts) > 3:
         return "sweep.", ".".join(parts[1:-1]), f".{parts[-1]}"
     return "", key, ""
-
-
-def _new_name(old: str, environment: Environment | None) -> str:
-    if old == "vec.total_agents" and environment is not None and not environment.native:
-        return "vec.num_envs"
-    return RENAMED.get(old, old)
-
-
-def _copies_instead_of_agents(
-    values: dict[str, Any], environment: Environment | None, origin: str
-) -> None:
-    """4.0 counts agents, [env] and [vec] count environments."""
-    keys = [key for key in values if _parts(key)[1] == "vec.total_agents"]
-    keys = [key for key in keys if _parts(key)[2] in SIZES]
-    if not keys or environment is None:
-        return
-    raw = {key[4:]: value for key, value in values.items() if key.startswith("env.")}
-    agents = environment.agents(environment.arguments(raw, dict.fromkeys(raw, origin)))
-    for key in keys:
-        total = typed(values[key], int)
-        if not isinstance(total, int) or total < 1 or total % agents:
-            raise APIUsageError(
-                f"{key} ({origin}) must be a multiple of the {agents} agents of one "
-                f"{environment.name}, got {values[key]!r}."
-            )
-        values[key] = str(total // agents)
 
 
 def _threads_instead(values: dict[str, Any], environment: Environment | None) -> list[str]:

@@ -75,7 +75,7 @@ def train(
         dashboard.print(line)
     in_c = vecenv is not None or plan_vec(config).backend == "PufferEnv"
     chosen, reason = backend.choose(
-        config.train, config.policy, in_c, alone=processes() == 1 and not config.selfplay.enabled
+        config.train, config.policy, config.vec, in_c, alone=not config.selfplay.enabled
     )
     dashboard.status("loading torch")
     import torch
@@ -91,7 +91,9 @@ def train(
             if policy is None:
                 torch.manual_seed(config.train.seed)
                 policy = make_policy(config.policy, vecenv)
-            trainer, objection = backend.make_trainer(chosen, config.train, vecenv, policy, logger)
+            trainer, objection = backend.make_trainer(
+                chosen, config.train, vecenv, policy, logger, config.vec
+            )
             dashboard.print(f"backend: {trainer.backend}. {objection or reason}".rstrip(". "))
             run = _open_run(trainer, config, resume, dashboard)
             evaluation = Evaluation(config, dashboard)

@@ -23,7 +23,7 @@ def backends(config: Config) -> list[str]:
         APIUsageError: `train.backend = native` for what it cannot train.
     """
     in_c = plan_vec(config).backend == "PufferEnv"
-    chosen, _ = backend.choose(config.train, config.policy, in_c)
+    chosen, _ = backend.choose(config.train, config.policy, config.vec, in_c)
     if chosen == "native" and config.train.backend == "auto":
         return ["native", "torch"]
     return [chosen]
@@ -41,7 +41,7 @@ def trainer_of(config: Config, chosen: str) -> Iterator[Trainer]:
     vecenv = make_vecenv(config)
     try:
         policy = make_policy(config.policy, vecenv)
-        trainer, _ = backend.make_trainer(chosen, settings, vecenv, policy)
+        trainer, _ = backend.make_trainer(chosen, settings, vecenv, policy, vec=config.vec)
         yield trainer
     finally:
         vecenv.close()

@@ -10,6 +10,7 @@ from puffer_cli.environments import ALE, FAMILIES, find
 from puffer_core.errors import APIUsageError
 
 if TYPE_CHECKING:
+    from puffer_cuda.config import VecConfig
     from puffer_vector.base import VecEnv
 
 GYMNASIUM_ENVS = 8
@@ -41,6 +42,7 @@ def plan_vec(config: Config) -> VecPlan:
 
     C environments step as `vec.num_envs` x `env.num_envs` copies: with the native backend in one
     instance on threads, else `env.num_envs` of them in each of `vec.num_envs` instances.
+    `vec.total_agents` says the same in agents.
 
     Raises:
         APIUsageError: a combination that cannot be, with what to change.
@@ -71,17 +73,23 @@ def plan_vec(config: Config) -> VecPlan:
         raise APIUsageError(
             f"vec.num_threads = {vec.num_threads} needs vec.backend = native, got {backend}."
         )
-    agents = environment.agents(config.env) * (config.env["num_envs"] if native else 1)
+    each = environment.agents(config.env)
     if backend == "native":
-        instances = max(vec.num_envs, 1)
-        copies = {"num_envs": instances * config.env["num_envs"]}
+        copies = _instances(vec, each) if vec.total_agents else 0
+        copies = copies or max(vec.num_envs, 1) * config.env["num_envs"]
+        if vec.num_buffers > copies:
+            raise APIUsageError(
+                f"vec.num_buffers = {vec.num_buffers} parts of {copies} environments: at most one "
+                "part an environment."
+            )
         threads = {"num_threads": vec.num_threads or available_cpus()}
-        kwargs = {**config.env, **copies, **threads}
-        return VecPlan("PufferEnv", 1, None, kwargs, instances * agents)
+        kwargs = {**config.env, "num_envs": copies, **threads}
+        return VecPlan("PufferEnv", 1, None, kwargs, copies * each)
+    agents = each * (config.env["num_envs"] if native else 1)
     automatic = max(vec.num_workers, 1)
     if not native:  # the first multiple of the workers that is large enough
         automatic *= -(-GYMNASIUM_ENVS // automatic)
-    num_envs = vec.num_envs or automatic
+    num_envs = _instances(vec, agents) if vec.total_agents else vec.num_envs or automatic
     if vec.num_workers and num_envs % vec.num_workers:
         below = num_envs // vec.num_workers * vec.num_workers
         near = " or ".join(str(n) for n in (below, below + vec.num_workers) if n)
@@ -95,6 +103,24 @@ def plan_vec(config: Config) -> VecPlan:
         options = {"batch_size": vec.batch_size or None, "zero_copy": vec.zero_copy}
     workers = vec.num_workers or None
     return VecPlan(name, num_envs, workers, dict(config.env), num_envs * agents, options)
+
+
+def _instances(vec: VecConfig, agents: int) -> int:
+    """How many environments of so many agents make up `vec.total_agents`."""
+    total = vec.total_agents
+    if vec.num_envs:
+        raise APIUsageError(
+            f"vec.total_agents = {total} and vec.num_envs = {vec.num_envs} both say how many "
+            "environments there are: give one of them."
+        )
+    if total % agents:
+        below = total // agents * agents
+        near = " or ".join(str(n) for n in (below, below + agents) if n)
+        raise APIUsageError(
+            f"vec.total_agents = {total} is no multiple of the {agents} agents of an environment; "
+            f"nearest: {near}."
+        )
+    return total // agents
 
 
 def make_vecenv(config: Config) -> VecEnv:
@@ -124,6 +150,8 @@ def video_config(config: Config, seed: int) -> Config:
     changed = config.model_copy(deep=True)
     changed.train.seed = seed
     changed.vec.num_workers = changed.vec.num_threads = 0
+    changed.vec.total_agents = changed.vec.num_buffers = 0
+    changed.vec.device = "cpu"
     changed.vec.num_envs, changed.vec.backend = 1, "auto"
     if find(config.train.env).native:
         changed.env["num_envs"] = 1
@@ -137,6 +165,8 @@ def evaluation_config(config: Config, episodes: int, seed: int) -> Config:
     environment = find(config.train.env)
     changed = config.model_copy(deep=True)
     changed.train.seed = seed
+    changed.vec.total_agents = changed.vec.num_buffers = 0
+    changed.vec.device = "cpu"
     instances = -(-episodes // environment.agents(config.env))
     if environment.native:  # copies in one instance
         changed.env["num_envs"], changed.vec.num_envs = instances, 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from puffer_core import APIUsageError
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
 from puffer_cuda.native.support import (
     unsupported,
     unsupported_device,
     unsupported_objects,
+    unsupported_on_gpu,
 )
 
 if TYPE_CHECKING:
@@ -27,36 +28,64 @@ LACKS = "the native backend cannot train this: {}"
 
 
 def choose(
-    train: TrainConfig, policy: PolicyConfig, native_env: bool, alone: bool = True
+    train: TrainConfig,
+    policy: PolicyConfig,
+    vec: VecConfig,
+    native_env: bool,
+    alone: bool = True,
 ) -> tuple[str, str]:
     """The backend of a run, by its settings alone; imports no torch.
 
     Args:
         train: the [train] section; its `backend` is auto, native or torch.
         policy: the [policy] section.
+        vec: the [vec] section.
         native_env: the environments are in C, stepped by the native vectorizer.
-        alone: one process, and no past policies to play against.
+        alone: no past policies to play against.
 
     Returns:
         ("native", "") or ("torch", why it is not native).
 
     Raises:
-        APIUsageError: `train.backend = native` for what it cannot train.
+        APIUsageError: `train.backend = native` for what it cannot train, or `vec.device = gpu` for
+            what cannot step there.
     """
+    name, reason = _choose(train, policy, vec, native_env, alone)
+    if objection := unsupported_on_gpu(vec, name, train.device != "cpu"):
+        raise APIUsageError(objection + ".")
+    return name, reason
+
+
+def _choose(
+    train: TrainConfig, policy: PolicyConfig, vec: VecConfig, native_env: bool, alone: bool
+) -> tuple[str, str]:
     if train.backend == "torch":
         return "torch", "train.backend = torch"
-    reason = unsupported(train, policy, native_env)
+    reason = unsupported(train, policy, vec, native_env)
     if not alone:
-        reason = "it trains in one process and without self-play"
+        reason = "it trains without self-play"
     if reason and train.backend == "native":
         raise APIUsageError(LACKS.format(reason) + "; use train.backend = torch.")
     return ("torch", LACKS.format(reason)) if reason else ("native", "")
 
 
 def make_trainer(
-    chosen: str, train: TrainConfig, vecenv: Any, policy: nn.Module, logger: Logger | None = None
+    chosen: str,
+    train: TrainConfig,
+    vecenv: Any,
+    policy: nn.Module,
+    logger: Logger | None = None,
+    vec: VecConfig | None = None,
 ) -> tuple[Trainer, str]:
     """The trainer of the chosen backend; of Torch's where the objects or the machine ask for it.
+
+    Args:
+        chosen: what `choose` returned.
+        train: the [train] section.
+        vecenv: a vectorizer, not yet stepped.
+        policy: as the trainers take it.
+        logger: as the trainers take it.
+        vec: the [vec] section, for the native trainer; None: its defaults.
 
     Returns:
         The trainer, and why it is Torch's if `chosen` said native; else an empty text.
@@ -71,12 +100,16 @@ def make_trainer(
 
     if chosen == "torch":
         return PuffeRL(train, vecenv, policy, logger), ""
-    reason = unsupported_objects(vecenv, policy)
-    if not reason:
-        reason = unsupported_device(train, gpu_of(choose_device(train.device)) is not None)
+    vec, on_gpu = (
+        vec or VecConfig.model_validate({}),
+        gpu_of(choose_device(train.device)) is not None,
+    )
+    if objection := unsupported_on_gpu(vec, chosen, on_gpu):
+        raise APIUsageError(objection + ".")
+    reason = unsupported_objects(vecenv, policy) or unsupported_device(train, on_gpu)
     if not reason:
         try:
-            return NativePuffeRL(train, vecenv, policy, logger), ""
+            return NativePuffeRL(train, vecenv, policy, logger, vec), ""
         except NotBuiltError as error:  # nvcc's own words
             reason = str(error)
     if train.backend == "native":

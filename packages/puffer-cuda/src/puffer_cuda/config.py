@@ -180,6 +180,21 @@ class VecConfig(Section):
     zero_copy: bool = Field(
         True, description="batches are fixed blocks; false: those that answer first"
     )
+    device: Literal["cpu", "gpu"] = Field(
+        "cpu",
+        description="where C environments step; gpu: where the native trainer learns, and a "
+        "rollout is one CUDA graph (needs train.backend = native and train.device = cuda)",
+    )
+    total_agents: Annotated[Whole, Field(ge=0)] = Field(
+        0, description="agents of all environments; 0: those of env.num_envs x vec.num_envs"
+    )
+    num_buffers: Annotated[Whole, Field(ge=0)] = Field(
+        0,
+        description="parts of C environments: one steps on the CPU while a GPU runs the policy of "
+        "the others; 0: 2. Without a GPU there is nothing to overlap",
+    )
     num_threads: Annotated[Whole, Field(ge=0)] = Field(
-        0, description="threads that step C environments; 0: as many as this process may use"
+        0,
+        description="threads that step C environments, in the native trainer those of "
+        "train.threads; 0: as many as this process may use",
     )

@@ -32,8 +32,10 @@ def choose_device(name: str) -> torch.device:
 
 
 def gpu_of(device: torch.device) -> int | None:
-    """The number of a CUDA device; None for the CPU."""
-    return (device.index or 0) if device.type == "cuda" else None
+    """The number of a CUDA device; without one this process's. None for the CPU."""
+    if device.type != "cuda":
+        return None
+    return torch.cuda.current_device() if device.index is None else device.index
 
 
 def limit_threads(threads: int) -> None:

@@ -33,6 +33,10 @@ class OceanEnv(PufferEnv):
     steps) and the environment's own log fields (float64), one entry per finished episode.
 
     Results depend on `seed` and on an environment's index, not on `num_threads`.
+
+    Attributes:
+        max_steps: the harness cuts an agent's episode of this length; 0: never.
+        fixed: why `set_params` cannot be, set by who steps the environments elsewhere.
     """
 
     logs_episodes = True
@@ -83,6 +87,7 @@ class OceanEnv(PufferEnv):
         self.single_observation_space = spec.observation_space
         self.single_action_space = spec.action_space
         self.has_action_masks = spec.action_masks
+        self.max_steps = spec.max_steps
         self.num_agents = num_envs * spec.num_agents
         super().__init__(buf)
 
@@ -96,6 +101,7 @@ class OceanEnv(PufferEnv):
         self._pool = Pool(threads) if threads > 1 else None
         self._vec = self._create(values, seed)
         self._started = False
+        self.fixed = ""
 
     def _create(self, values: dict[str, Any], seed: int) -> Any:
         ffi, library = contract(), self._library
@@ -237,6 +243,8 @@ class OceanEnv(PufferEnv):
             APIUsageError: an unknown name, a value out of range, a text, or an argument that
                 shapes observations or actions. Nothing is changed then.
         """
+        if self.fixed:
+            raise APIUsageError(f"{self.name}: set_params: {self.fixed}")
         which = range(self.num_envs) if index is None else np.atleast_1d(index).tolist()
         changes = self._changes(which, params)
         for i, values in zip(which, changes, strict=True):
@@ -315,13 +323,13 @@ class OceanEnv(PufferEnv):
         return picture
 
     def native_parts(self) -> tuple[Any, Any, dict[str, Array]]:
-        """What code in C needs to step the environments: the function, its handle, the buffers.
+        """What code in C needs to step the environments: the functions, the handle, the buffers.
 
         Returns:
-            `step` and `vec` of the contract as cffi pointers, and the shared buffers by the names
-            of `puffer_buffers`. They are valid until `close`.
+            The contract's `puffer_library` and `vec` as cffi pointers, and the shared buffers by
+            the names of `puffer_buffers`. They are valid until `close`.
         """
-        return self._library.functions.step, self._open(), self._buffers()
+        return self._library.functions, self._open(), self._buffers()
 
     def close(self) -> None:
         """Free the environments; calling it again does nothing."""

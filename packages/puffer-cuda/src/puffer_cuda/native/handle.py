@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
+from puffer_cuda.distributed import World
 from puffer_cuda.errors import NonFiniteError
 from puffer_cuda.native import library
 from puffer_cuda.plan import Plan
@@ -20,7 +21,6 @@ FIGURES = (
     *("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac"),
     "grad_norm",
 )
-
 
 BUFFERS = 2  # one half of the environments steps while the GPU runs the policy of the other
 
@@ -41,8 +41,11 @@ class Handle:
         policy: PolicyConfig,
         sizes: Plan,
         env: OceanEnv,
+        vec: VecConfig,
         threads: int,
         gpu: int | None = None,
+        world: World | None = None,
+        seed: int | None = None,
     ) -> None:
         """Allocate everything.
 
@@ -51,11 +54,14 @@ class Handle:
             policy: network and sizes.
             sizes: of the run.
             env: stepped by the trainer from here on; it must outlive the handle.
+            vec: the [vec] section; where the environments step.
             threads: that share environments and learning.
             gpu: the number of the GPU that learns; None: the CPU.
+            world: the processes that learn together; None: this one alone.
+            seed: of this process's draws; None: train.seed.
 
         Raises:
-            NotBuiltError: the library is missing.
+            NotBuiltError: the library is missing, or that of the environment for the GPU.
             RuntimeError: it refuses the configuration.
         """
         self._ffi = library.declarations()
@@ -64,9 +70,11 @@ class Handle:
         config.size, config.abi = self._ffi.sizeof(config[0]), self._library.PUFFER_NATIVE_ABI
         config.sgemm = self._ffi.cast("void *", library.sgemm())
         config.threads = threads
-        config.device, config.buffers = gpu or 0, BUFFERS
+        config.device, config.buffers = gpu or 0, vec.num_buffers or BUFFERS
         config.precision = ("float32", "bfloat16").index(train.precision)
         self._environments(config, env)
+        if gpu is not None and vec.device == "gpu":
+            config.on_gpu, config.max_steps = self._on_gpu(env, gpu), env.max_steps
         config.network = ("mlp", "mingru").index(policy.network)
         config.hidden_size, config.num_layers = policy.hidden_size, policy.num_layers
         config.horizon, config.minibatch_segments = sizes.horizon, sizes.minibatch_segments
@@ -74,6 +82,9 @@ class Handle:
         for name, field in self._ffi.typeof("puffer_native_config").fields:
             if name in type(train).model_fields and field.type.cname in ("double", "uint64_t"):
                 setattr(config, name, getattr(train, name))
+        config.seed = train.seed if seed is None else seed
+        if world is not None and world.size > 1:
+            self._join(config, world)
         self._log_width = config.log_width
         self._env = env  # its buffers are pointed to
         trainer = self._library.puffer_native_create(config)
@@ -83,10 +94,10 @@ class Handle:
         self.counters = self._library.puffer_native_get_counters(self._trainer)
 
     def _environments(self, config: Any, env: OceanEnv) -> None:
-        step, vec, buffers = env.native_parts()
+        functions, vec, buffers = env.native_parts()
         address = library.address
         config.vec = self._ffi.cast("void *", address(vec))
-        config.step = self._ffi.cast("void (*)(void *, int32_t, int32_t)", address(step))
+        config.step = self._ffi.cast("void (*)(void *, int32_t, int32_t)", address(functions.step))
         for name in (
             *("observations", "final_observations", "actions", "rewards", "terminals"),
             *("truncations", "masks", "logs"),
@@ -108,6 +119,35 @@ class Handle:
             heads = [int(n) for n in ([space.n] if choices is None else choices)]  # type: ignore[attr-defined]
             config.num_heads = len(heads)
             config.head_sizes[0 : len(heads)] = heads
+
+    def _join(self, config: Any, world: World) -> None:
+        """Let gradients, and what else a minibatch sums, be those of all processes."""
+        config.rank, config.processes = world.rank, world.size
+        if self._ffi.string(self._library.puffer_native_target()) == b"cuda":
+            unique = self._ffi.new("char[]", self._library.PUFFER_NATIVE_ID_BYTES)
+            if world.rank == 0:
+                self._check(self._library.puffer_native_unique_id(unique))
+            self._unique = self._ffi.new("char[]", world.share(bytes(self._ffi.buffer(unique))))
+            config.unique_id = self._unique
+            return
+
+        def add_up(pointer: Any, count: int, dtype: int) -> int:
+            kind: Any = np.dtype(library.DTYPES[dtype])
+            numbers = np.frombuffer(self._ffi.buffer(pointer, count * kind.itemsize), kind)
+            numbers[...] = world.sum(torch.from_numpy(numbers)).numpy()
+            return 1
+
+        # An exception is printed and gives 0, which ends the update.
+        self._sum = self._ffi.callback("int32_t(void *, int64_t, int32_t)", add_up, error=0)
+        config.sum = self._sum
+
+    def _on_gpu(self, env: OceanEnv, gpu: int) -> Any:
+        """The environments' own code for the GPU; their arguments stay as they are from now on."""
+        functions, _, _ = env.native_parts()
+        version = (functions.abi_version, functions.state_size)
+        table = library.load_environment(gpu, env.folder, version)
+        env.fixed = "the environments step on the GPU (vec.device = gpu), all with the same values."
+        return self._ffi.cast("puffer_native_environment *", table)
 
     def _views(self) -> dict[str, Tensor]:
         tensors, entry = {}, self._ffi.new("puffer_native_tensor *")

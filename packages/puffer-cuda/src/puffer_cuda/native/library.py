@@ -77,6 +77,47 @@ def load_cuda(device: int) -> Any:
     return _open(path)
 
 
+@functools.cache
+def load_environment(device: int, folder: Path, version: tuple[int, int]) -> Any:
+    """The `puffer_native_environment` of an environment, compiled for a GPU at its first use.
+
+    Args:
+        device: the number of the GPU.
+        folder: of the environment.
+        version: of its library for the CPU: contract, and bytes of one State.
+
+    Raises:
+        NotBuiltError: it cannot be compiled here, or is of another version; the message says why.
+    """
+    try:
+        path = nvcc.build_environment(
+            folder, gpu_architecture(device), lambda line: print(line, file=sys.stderr)
+        )
+    except BuildError as error:
+        raise NotBuiltError(f"{error}\nUse vec.device = cpu") from error
+    return open_environment(path, version)
+
+
+def open_environment(path: Path, version: tuple[int, int]) -> Any:
+    """The table of a library that steps an environment on a GPU.
+
+    Raises:
+        NotBuiltError: it is of another version than the environment's library for the CPU.
+    """
+    ffi = declarations()
+    handle = ffi.dlopen(str(path))
+    _keep.append(handle)
+    table = handle.puffer_native_on_gpu()
+    expected = (ffi.sizeof(table[0]), handle.PUFFER_NATIVE_ABI, *version)
+    got = (table.size, table.abi, table.contract, table.state_size)
+    if got != expected:
+        raise NotBuiltError(
+            f"{path}: sizes and versions are {got}, expected {expected}; build the environment "
+            "for the CPU again"
+        )
+    return table
+
+
 def _open(path: Path) -> Any:
     if not path.exists():
         raise NotBuiltError(

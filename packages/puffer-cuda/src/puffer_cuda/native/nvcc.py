@@ -12,14 +12,18 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from puffer_cuda.native.build import SOURCE, BuildError
+from puffer_ocean import build as ocean
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 FLAGS = ("-std=c++17", "-O3", "--extended-lambda", "-Werror", "all-warnings")
 HOST_FLAGS = "-fPIC,-fvisibility=hidden,-Wall,-Wextra"
+ENVIRONMENT = SOURCE.parent / "environment.cc"
+# As the CPU's libraries are compiled: no fused multiply-add.
+ENVIRONMENT_FLAGS = ("-fmad=false", "--expt-relaxed-constexpr")
 
 
 def nvcc() -> str:
@@ -42,14 +46,23 @@ def nvcc() -> str:
 
 def packages() -> list[Path]:
     """The folders of NVIDIA's Python packages that hold include/ and lib/, as torch brings them."""
+    return _folders("cu*")
+
+
+def nccl() -> list[Path]:
+    """The same of NCCL, which several GPUs need; none: the library is compiled without."""
+    return [folder for folder in _folders("nccl") if list(folder.glob("lib/libnccl.so*"))]
+
+
+def _folders(pattern: str) -> list[Path]:
     spec = importlib.util.find_spec("nvidia")
     roots = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
-    return [folder for root in roots for folder in sorted(root.glob("cu*")) if folder.is_dir()]
+    return [folder for root in roots for folder in sorted(root.glob(pattern)) if folder.is_dir()]
 
 
 def includes() -> list[str]:
-    """Flags for the headers of cuBLASLt."""
-    return [f"-I{folder / 'include'}" for folder in packages()]
+    """Flags for the headers of cuBLASLt, NVTX and NCCL."""
+    return [f"-I{folder / 'include'}" for folder in (*packages(), *nccl())]
 
 
 def cublas() -> Path:
@@ -85,22 +98,35 @@ def command(source: Path, target: Path, *flags: str) -> list[str]:
 
 
 def linked() -> list[str]:
-    """Flags that link cuBLASLt where it lies.
+    """Flags that link cuBLASLt, and NCCL if there is one, where they lie.
 
     Raises:
-        BuildError: there is none.
+        BuildError: there is no cuBLASLt.
     """
-    path = cublas()
-    return ["-shared", "-Xlinker", str(path), "-Xlinker", f"-rpath={path.parent}"]
+    flags = ["-shared"]
+    for path in (cublas(), *(sorted(f.glob("lib/libnccl.so*"))[0] for f in nccl()[:1])):
+        flags += ["-Xlinker", str(path), "-Xlinker", f"-rpath={path.parent}"]
+    return flags
 
 
 def library(architecture: str) -> Path:
     """Where the library for an architecture (sm_90, say) lies once it is compiled."""
-    digest = hashlib.sha256(repr((FLAGS, HOST_FLAGS, nvcc(), str(cublas()))).encode())
-    for source in sorted(SOURCE.parent.iterdir()):
+    return _cached(f"native_{architecture}", repr(linked()), SOURCE.parent.iterdir())
+
+
+def environment_library(folder: Path, architecture: str) -> Path:
+    """Where the environment of a folder lies, compiled for an architecture."""
+    sources = [ocean.source_in(folder), *ocean.INCLUDE.iterdir(), *SOURCE.parent.iterdir()]
+    return _cached(f"{folder.name}_{architecture}", repr(ENVIRONMENT_FLAGS), sources)
+
+
+def _cached(name: str, more: str, sources: Iterable[Path]) -> Path:
+    """A file in the user's cache whose name tells what it was compiled from."""
+    digest = hashlib.sha256(repr((FLAGS, HOST_FLAGS, nvcc(), more)).encode())
+    for source in sorted(sources):
         digest.update(source.name.encode() + source.read_bytes())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "puffer"
-    return cache / f"puffer_native_{architecture}_{digest.hexdigest()[:16]}.so"
+    return cache / f"puffer_{name}_{digest.hexdigest()[:16]}.so"
 
 
 def build_library(architecture: str, say: Callable[[str], None]) -> Path:
@@ -114,18 +140,47 @@ def build_library(architecture: str, say: Callable[[str], None]) -> Path:
         BuildError: no compiler, or the sources do not compile.
     """
     target = library(architecture)
-    if target.exists():
-        return target
-    say(f"compiling the native trainer for {architecture} with {nvcc()} (a minute or two, once)")
+    if not target.exists():
+        what = f"the native trainer for {architecture}"
+        say(f"compiling {what} with {nvcc()} (a minute or two, once)")
+        _compile(what, SOURCE, target, f"-arch={architecture}", *linked())
+    return target
+
+
+def build_environment(folder: Path, architecture: str, say: Callable[[str], None]) -> Path:
+    """The library that steps an environment on a GPU, compiled if it is not there yet.
+
+    Args:
+        folder: of the environment, with its C source.
+        architecture: as nvcc names it, sm_90 say.
+        say: gets one line before a compilation that takes some seconds.
+
+    Raises:
+        BuildError: no compiler, no source, or it does what a GPU cannot.
+    """
+    if not ocean.source_in(folder).exists():
+        raise BuildError(f"there is no {ocean.source_in(folder)} to compile for the GPU")
+    target = environment_library(folder, architecture)
+    if not target.exists():
+        what = f"{folder.name} for {architecture}"
+        say(f"compiling {what} with {nvcc()} (some seconds, once)")
+        flags = (*environment_flags(folder), *ENVIRONMENT_FLAGS)
+        _compile(what, ENVIRONMENT, target, f"-arch={architecture}", "-shared", *flags)
+    return target
+
+
+def environment_flags(folder: Path) -> tuple[str, ...]:
+    """Flags with which `environment.cc` takes in the environment of a folder."""
+    return (f'-DPUFFER_SOURCE="{ocean.source_in(folder).resolve()}"', f"-I{ocean.INCLUDE}")
+
+
+def _compile(what: str, source: Path, target: Path, *flags: str) -> None:
+    """Compile to `target`, which appears only on success."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         built = Path(scratch) / target.name
-        call = command(SOURCE, built, f"-arch={architecture}", *linked())
+        call = command(source, built, *flags)
         result = subprocess.run(call, capture_output=True, text=True, check=False)
         if result.returncode:
-            raise BuildError(
-                f"the native trainer does not compile for {architecture}:\n"
-                f"{result.stdout}{result.stderr}"
-            )
+            raise BuildError(f"{what} does not compile:\n{result.stdout}{result.stderr}")
         os.replace(built, target)
-    return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
 from puffer_cuda.native import library, nvcc
 
 NETWORKS = ("mlp", "mingru")
@@ -23,16 +23,22 @@ TRAIN_KEYS = {
 POLICY_KEYS = {"network", "hidden_size", "num_layers"}
 
 
-def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> str:
+def unsupported(train: TrainConfig, policy: PolicyConfig, vec: VecConfig, native_env: bool) -> str:
     """Why the native trainer cannot train this; empty if it can.
 
     Args:
         train: the [train] section.
         policy: the [policy] section.
+        vec: the [vec] section.
         native_env: the environments are in C, stepped by the native vectorizer.
     """
     if not native_env:
         return "it steps C environments with vec.backend = native"
+    if vec.num_threads and train.threads not in (0, vec.num_threads):
+        return (
+            "its threads step environments and learn, and vec.num_threads = "
+            f"{vec.num_threads} is not train.threads = {train.threads}"
+        )
     if train.device == "cpu" and (reason := unsupported_device(train, gpu=False)):
         return reason
     if train.device.startswith("cuda") and (reason := unsupported_device(train, gpu=True)):
@@ -51,6 +57,29 @@ def unsupported(train: TrainConfig, policy: PolicyConfig, native_env: bool) -> s
         library.sgemm()
     except library.NotBuiltError as error:
         return str(error)
+    return ""
+
+
+def unsupported_on_gpu(vec: VecConfig, chosen: str, gpu: bool) -> str:
+    """Why `vec.device = gpu` cannot be; empty if it can, or was not asked for.
+
+    Args:
+        vec: the [vec] section.
+        chosen: the backend.
+        gpu: it learns on a GPU.
+    """
+    if vec.device == "cpu":
+        return ""
+    if chosen != "native" or not gpu:
+        return (
+            "vec.device = gpu steps environments where the native trainer learns, on a GPU: set "
+            "train.backend = native and train.device = cuda, or vec.device = cpu"
+        )
+    if vec.num_buffers > 1:
+        return (
+            f"vec.num_buffers = {vec.num_buffers} is for environments that step on the CPU; with "
+            "vec.device = gpu nothing waits: leave it 0"
+        )
     return ""
 
 

@@ -7,6 +7,7 @@ are views of its copies in the CPU's memory: weights are current after each `tra
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,14 +19,14 @@ from torch import Tensor, nn
 
 from puffer_core import APIUsageError
 from puffer_cuda import checkpoint, finite
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
 from puffer_cuda.device import choose_device, gpu_of, limit_threads
 from puffer_cuda.distributed import World
 from puffer_cuda.errors import DivergedError, NonFiniteError
 from puffer_cuda.logbook import Logbook, Logger, Logs
 from puffer_cuda.native import library
 from puffer_cuda.native.handle import FIGURES, Handle
-from puffer_cuda.native.support import unsupported_objects
+from puffer_cuda.native.support import unsupported_objects, unsupported_on_gpu
 from puffer_cuda.networks import MLP
 from puffer_cuda.optimizer import make_optimizer
 from puffer_cuda.plan import plan
@@ -59,6 +60,7 @@ class NativePuffeRL:
         vecenv: Any,
         policy: nn.Module,
         logger: Logger | None = None,
+        vec: VecConfig | None = None,
     ) -> None:
         """Check the sizes, move the policy into native memory and reset the environments.
 
@@ -67,45 +69,57 @@ class NativePuffeRL:
             vecenv: the native vectorizer of a C environment, not yet stepped.
             policy: a `puffer_cuda.policy.Policy` with an MLP or MinGRU; its weights are the start.
             logger: gets the logs of every epoch; its errors are reported and do not stop training.
+            vec: the [vec] section: where and in how many parts the environments step; None: its
+                defaults.
 
         Raises:
             APIUsageError: sizes that do not fit, or something that the native trainer lacks.
             NotBuiltError: the native library is missing, or cannot be compiled for the GPU.
         """
         self.config = c = TrainConfig.model_validate(dict(config))
-        self.plan = plan(c, vecenv.num_agents)
+        self.world = World()
+        self.plan = plan(c, vecenv.num_agents, self.world.size)
         if reason := unsupported_objects(vecenv, policy):
             raise APIUsageError(f"the native backend cannot train this: {reason}.")
         assert isinstance(policy, Policy)
-        if (gpu := gpu_of(choose_device(c.device))) is not None:
+        gpu = gpu_of(choose_device(c.device))
+        if vec and (reason := unsupported_on_gpu(vec, "native", gpu is not None)):
+            raise APIUsageError(f"{reason}.")
+        if gpu is not None:
             library.load_cuda(gpu)  # takes a minute at its first use, or fails
         self.total_epochs = self.plan.total_epochs
         self.total_timesteps = self.plan.total_timesteps
         self.device = torch.device("cpu")
-        self.world = World()
         self.vecenv, self.policy = vecenv, policy
-        self.logbook = Logbook(logger)
+        self.logbook = Logbook(logger if self.world.rank == 0 else None)
         self.model_size = sum(parameter.numel() for parameter in policy.parameters())
         self.profile = Profile()
         self.statistics = EpisodeStatistics()
-        vecenv.async_reset(c.seed)
+        # Every process has its own environments and random numbers.
+        seed = c.seed + self.world.rank * vecenv.num_agents
+        vecenv.async_reset(seed)
         vecenv.recv()
         limit_threads(c.threads)  # of torch, for evaluation
-        env, threads = vecenv.driver_env, c.threads or available_cpus()
-        self.handle = Handle(c, _policy_config(policy), self.plan, env, threads, gpu)
+        env, vec = vecenv.driver_env, vec or VecConfig.model_validate({})
+        threads = c.threads or vec.num_threads or available_cpus()
+        self.handle = Handle(
+            c, _policy_config(policy), self.plan, env, vec, threads, gpu, self.world, seed
+        )
         self._log_fields = ("episode_return", "episode_length", *env.log_fields)
         self._adopt_parameters()
         # It only holds the native one's state, for checkpoints.
         self.optimizer = make_optimizer(c, policy.parameters())
         self.rollout = self._make_rollout()
         self.epoch = 0
+        self._steps_of_others = 0
 
     def _adopt_parameters(self) -> None:
-        """Let the policy's parameters live in native memory, with their values."""
+        """Let the policy's parameters live in native memory, with the values of rank 0."""
+        values = self.world.share(dict(self.policy.named_parameters()))
         with torch.no_grad():
             for name, parameter in self.policy.named_parameters():
                 view = self.handle.tensors[f"weights/{name}"]
-                view.copy_(parameter)
+                view.copy_(values[name])
                 parameter.data = view
         self.handle.to_device()
 
@@ -145,8 +159,8 @@ class NativePuffeRL:
 
     @property
     def global_step(self) -> int:
-        """Agent steps so far."""
-        return int(self.handle.counters.steps)
+        """Agent steps so far, of all processes."""
+        return int(self.handle.counters.steps) + self._steps_of_others
 
     @property
     def skipped_updates(self) -> int:
@@ -170,9 +184,12 @@ class NativePuffeRL:
             NonFiniteError: the environment returned a number that is not finite.
             DivergedError: the policy did.
         """
+        before = int(self.handle.counters.steps)
         with self.profile("rollout"):
             seconds, value_sum = self.handle.collect()
             self.profile.seconds["rollout/env"] += seconds
+        steps = int(self.handle.counters.steps) - before
+        self._steps_of_others += self.world.sum_int(steps) - steps
         if not math.isfinite(value_sum):
             self.handle.to_host()
             self._blame()
@@ -217,9 +234,23 @@ class NativePuffeRL:
                 f"{self.epoch}, step {self.global_step}); the weights are those of the last "
                 "finite update. A lower train.learning_rate often helps."
             )
+        self._compare_weights()
         self.epoch += 1
         self.logbook.hand_on(self._make_logs(values, figures), self.global_step)
         return self.logs
+
+    def _compare_weights(self) -> None:
+        """All processes did the same sums; whoever did not must not go on unnoticed."""
+        if self.world.size == 1:
+            return
+        digest = hashlib.sha256(self.handle.tensors["weights"].numpy().tobytes()).hexdigest()
+        digests = self.world.gather(digest)
+        if len(set(digests)) > 1:
+            raise RuntimeError(
+                f"after epoch {self.epoch} the weights of {self.world.size} processes differ: "
+                + ", ".join(f"rank {rank} {one[:8]}" for rank, one in enumerate(digests))
+                + ". Resume from the last checkpoint."
+            )
 
     def _make_logs(self, values: Coefficients, figures: Mapping[str, float]) -> Logs:
         logs = self.logbook.begin(self.global_step, self.epoch, values.learning_rate)
@@ -228,7 +259,7 @@ class NativePuffeRL:
             for name, total in zip(self._log_fields, sums, strict=True):
                 self.statistics.sums[name] = self.statistics.sums.get(name, 0.0) + total
                 self.statistics.counts[name] = self.statistics.counts.get(name, 0) + episodes
-        for name, value in self.statistics.means().items():
+        for name, value in self.statistics.means(self.world.gather).items():
             logs[f"environment/{name}"] = value
         for name in (*FIGURES, "explained_variance"):
             logs[f"losses/{name}"] = figures[name]
@@ -236,7 +267,7 @@ class NativePuffeRL:
         logs["losses/skipped_updates"] = self.skipped_updates
         logs["losses/non_finite"] = 0  # they stop training
         clipped = int(self.handle.counters.clipped_rewards)
-        logs["losses/clipped_rewards"] = clipped / max(self.global_step, 1)
+        logs["losses/clipped_rewards"] = clipped / max(int(self.handle.counters.steps), 1)
         for name, value in self.profile.seconds.items():
             logs[f"performance/{name}"] = value
         return logs
@@ -255,22 +286,28 @@ class NativePuffeRL:
             {
                 "backend": "native",
                 "global_step": self.global_step,
+                "environments_not_saved": self._lost(),
                 "epoch": self.epoch,
                 "uptime": self.uptime,
                 "counters": {name: getattr(counters, name) for name in dir(counters)},
             },
-            {name: self.handle.tensors[name] for name in ("begins", "state")},
-            self.vecenv.get_state(),
+            {} if self._lost() else {n: self.handle.tensors[n] for n in ("begins", "state")},
+            {} if self._lost() else self.vecenv.get_state(),
         )
 
+    def _lost(self) -> str:
+        """What a checkpoint does not hold: every process has its own environments."""
+        size = self.world.size
+        return f"a run of {size} processes keeps no environments" if size > 1 else ""
+
     def load_checkpoint(self, folder: Path | str) -> str:
-        """Go on where a checkpoint of the native trainer was written, byte for byte.
+        """Go on where a checkpoint of the native trainer was written: alone, byte for byte.
 
         Args:
             folder: of a trainer with the same policy, optimizer and number of agents.
 
         Returns:
-            What could not be saved: nothing, an empty text.
+            What could not be saved, and therefore starts anew; empty if nothing.
 
         Raises:
             APIUsageError: the checkpoint is damaged, or of something else.
@@ -287,16 +324,21 @@ class NativePuffeRL:
                 tensor.copy_(self.optimizer.state[parameter][name])
                 if name == "step":
                     self.handle.tensors["adamw_steps"][0] = int(tensor)
-        self.vecenv.set_state(loaded.arrays)
-        self.vecenv.recv()
-        for name, tensor in loaded.tensors.items():
+        lost = str(numbers.get("environments_not_saved", ""))
+        if not lost and self.world.size > 1:
+            lost = "each of several processes begins with environments of its own"
+        if not lost:
+            self.vecenv.set_state(loaded.arrays)
+            self.vecenv.recv()
+        for name, tensor in ({} if lost else loaded.tensors).items():
             self.handle.tensors[name].copy_(tensor)
         self.handle.to_device()
         for name, value in numbers["counters"].items():
             setattr(self.handle.counters, name, value)
+        self._steps_of_others = numbers["global_step"] - int(self.handle.counters.steps)
         self.epoch = numbers["epoch"]
         self.continue_clock(numbers["uptime"])
-        return ""
+        return lost
 
     def continue_clock(self, uptime: float) -> None:
         """Let `uptime` go on from that of an earlier process."""

@@ -1,10 +1,11 @@
 /* puffer_debug.h: how the rows of the environments relate to the shared buffers; a part of
- * puffer_harness.h.
+ * puffer_episode.h.
  *
  * Normally the rows lie in the shared buffers, one environment behind the other, and one that
  * writes beside its rows writes into its neighbour's. A debug build (PUFFER_DEBUG) gives every
  * environment rows of its own on the heap, which AddressSanitizer watches, and copies. */
 #ifdef PUFFER_DEBUG
+#include <stdlib.h>
 
 enum { PUFFER_ROWS = 8 };
 
@@ -88,7 +89,7 @@ static void puffer_clear(puffer_vec *vec, int32_t first, int32_t last) {
 #define puffer_publish(vec, i) ((void)(vec), (void)(i))
 #define puffer_refresh(vec) ((void)(vec))
 
-static void puffer_clear(puffer_vec *vec, int32_t first, int32_t last) {
+PUFFER_FN void puffer_clear(puffer_vec *vec, int32_t first, int32_t last) {
     if (first < last)
         puffer_clear_rows(&vec->envs[first], (size_t)(last - first) * (size_t)vec->spec.num_agents);
 }

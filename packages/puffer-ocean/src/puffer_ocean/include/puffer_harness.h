@@ -1,35 +1,9 @@
 /* puffer_harness.h: runs many environments on shared buffers. Included at the end of the source of
  * an environment, so that the compiler sees step() and the loop around it as one piece. */
+#include "puffer_episode.h"
+
+#ifndef PUFFER_ON_GPU
 #include <stdlib.h>
-#include <string.h>
-
-#define PUFFER_COUNT(array) ((int32_t)(sizeof(array) / sizeof((array)[0])))
-
-enum { PUFFER_NUM_ARGS = PUFFER_COUNT(ARGS), PUFFER_LOG_WIDTH = 2 + PUFFER_COUNT(LOG_FIELDS) };
-
-/* Whose arguments an environment has: those of create, or its own; and new ones may wait. */
-enum { PUFFER_OWN_ARGS = 1, PUFFER_NEXT_ARGS = 2 };
-
-typedef double puffer_args[PUFFER_NUM_ARGS];
-
-struct puffer_vec {
-    int32_t num_envs;
-    size_t item_bytes; /* of one agent's observation */
-    size_t choices;    /* of all heads */
-    puffer_spec spec;
-    puffer_buffers buffers;
-    puffer_args args;
-    const char *const *texts;
-    puffer_env *envs;
-    State *states;
-    double *returns; /* of the running episode of each agent; raw rewards */
-    int64_t *lengths;
-    bool *dead;             /* ended before the others */
-    uint8_t *changed;       /* PUFFER_OWN_ARGS, PUFFER_NEXT_ARGS */
-    puffer_args *own_args;  /* in force */
-    puffer_args *next_args; /* from the next reset on */
-    void *guarded;          /* the rows of a debug build */
-};
 
 static size_t puffer_itemsize(int32_t dtype) {
     return dtype == PUFFER_U8 || dtype == PUFFER_I8 ? 1 : dtype == PUFFER_I16 ? 2 : 4;
@@ -79,31 +53,6 @@ static const char *puffer_init(puffer_env *env, State *s) {
     return NULL;
 #endif
 }
-
-/* The rows of environment i in the shared buffers. */
-static void puffer_point(puffer_vec *vec, int32_t i) {
-    puffer_env *env = &vec->envs[i];
-    const puffer_buffers *b = &vec->buffers;
-    const size_t agents = (size_t)vec->spec.num_agents, row = (size_t)i * agents;
-    const size_t width = (size_t)(vec->spec.num_heads + vec->spec.action_dims);
-    env->observations = (char *)b->observations + row * vec->item_bytes;
-    env->actions = (const char *)b->actions + row * width * 4;
-    env->rewards = b->rewards + row;
-    env->terminals = b->terminals + row;
-    env->truncations = b->truncations + row;
-    env->masks = b->masks + row;
-    env->action_masks = b->action_masks ? b->action_masks + row * vec->choices : NULL;
-    env->logs = b->logs + row * PUFFER_LOG_WIDTH;
-}
-
-static void puffer_clear_rows(puffer_env *env, size_t rows) {
-    memset(env->rewards, 0, rows * sizeof(float));
-    memset(env->terminals, 0, rows * sizeof(bool));
-    memset(env->truncations, 0, rows * sizeof(bool));
-    memset(env->masks, 1, rows * sizeof(bool));
-}
-
-#include "puffer_debug.h"
 
 static void puffer_close(puffer_vec *vec) {
     if (!vec) return;
@@ -180,25 +129,17 @@ static const char *puffer_create(int32_t num_envs, const double *args, const cha
     return NULL;
 }
 
-/* Begin an episode of all agents of environment i, with the arguments that wait for it. */
-static void puffer_begin(puffer_vec *vec, int32_t i) {
+/* Let environment i have the arguments that wait for its next reset. */
+static void puffer_renew(puffer_vec *vec, int32_t i) {
     puffer_env *env = &vec->envs[i];
-    if (vec->changed[i] & PUFFER_NEXT_ARGS) {
-        puffer_spec spec;
-        memcpy(vec->own_args[i], vec->next_args[i], sizeof(puffer_args));
-        vec->changed[i] = PUFFER_OWN_ARGS;
-        env->args = vec->own_args[i];
-        puffer_describe(env->args, &spec);
-        env->max_steps = spec.max_steps;
-        memset(&vec->states[i], 0, sizeof(State));
-        puffer_init(env, &vec->states[i]);
-    }
-    if (env->num_dead) {
-        memset(vec->dead + (size_t)i * (size_t)vec->spec.num_agents, 0,
-               (size_t)vec->spec.num_agents);
-        env->num_dead = 0;
-    }
-    reset(env, &vec->states[i]);
+    puffer_spec spec;
+    memcpy(vec->own_args[i], vec->next_args[i], sizeof(puffer_args));
+    vec->changed[i] = PUFFER_OWN_ARGS;
+    env->args = vec->own_args[i];
+    puffer_describe(env->args, &spec);
+    env->max_steps = spec.max_steps;
+    memset(&vec->states[i], 0, sizeof(State));
+    puffer_init(env, &vec->states[i]);
 }
 
 static void puffer_reset(puffer_vec *vec, int32_t first, int32_t last) {
@@ -210,92 +151,6 @@ static void puffer_reset(puffer_vec *vec, int32_t first, int32_t last) {
     }
     for (int32_t i = first; i < last; i++) {
         puffer_begin(vec, i);
-        puffer_publish(vec, i);
-    }
-}
-
-/* Masks of the dead before a step. */
-static void puffer_mask_dead(puffer_env *env, const bool *dead) {
-    for (int32_t a = 0; a < env->spec->num_agents; a++) env->masks[a] = !dead[a];
-}
-
-/* The rows of the dead after a step. */
-static void puffer_clear_dead(puffer_vec *vec, puffer_env *env, const bool *dead) {
-    for (int32_t a = 0; a < env->spec->num_agents; a++) {
-        if (!dead[a]) continue;
-        const size_t row = (size_t)a;
-        env->masks[a] = false;
-        memset((char *)env->observations + row * vec->item_bytes, 0, vec->item_bytes);
-        if (env->action_masks) memset(env->action_masks + row * vec->choices, 1, vec->choices);
-    }
-}
-
-/* Episode statistics of one environment after its step. Counts the agents that are there and those
- * of them that ended. */
-static inline void puffer_account(puffer_vec *vec, puffer_env *env, size_t first, size_t agents,
-                                  size_t *there, size_t *ended) {
-    double *returns = vec->returns + first;
-    int64_t *lengths = vec->lengths + first;
-    const int64_t max_steps = env->max_steps ? env->max_steps : INT64_MAX;
-    *there = *ended = 0;
-    for (size_t a = 0; a < agents; a++) {
-        if (!env->masks[a]) {
-            env->rewards[a] = 0;
-            env->terminals[a] = env->truncations[a] = false;
-            continue;
-        }
-        const double sum = returns[a] + (double)env->rewards[a];
-        const int64_t length = lengths[a] + 1;
-        if ((length >= max_steps) & !env->terminals[a]) env->truncations[a] = true;
-        const bool end = env->terminals[a] | env->truncations[a];
-        ++*there;
-        *ended += end;
-        returns[a] = end ? 0 : sum;
-        lengths[a] = end ? 0 : length;
-        if (end) {
-            double *log = env->logs + a * PUFFER_LOG_WIDTH;
-            log[0] = sum;
-            log[1] = (double)length;
-        }
-    }
-}
-
-/* Keep the final observations of the agents that ended, and begin what follows. */
-static void puffer_succeed(puffer_vec *vec, int32_t i, bool all) {
-    puffer_env *env = &vec->envs[i];
-    const size_t agents = (size_t)vec->spec.num_agents, bytes = vec->item_bytes;
-    char *final_rows = (char *)vec->buffers.final_observations + (size_t)i * agents * bytes;
-    for (size_t a = 0; a < agents; a++) {
-        if (!(env->terminals[a] | env->truncations[a])) continue;
-        memcpy(final_rows + a * bytes, (char *)env->observations + a * bytes, bytes);
-        if (all) continue;
-#ifdef PUFFER_RESET_AGENT
-        reset_agent(env, &vec->states[i], (int32_t)a);
-#else
-        vec->dead[(size_t)i * agents + a] = true;
-        env->num_dead++;
-#endif
-    }
-    if (all) puffer_begin(vec, i);
-}
-
-static void puffer_step(puffer_vec *vec, int32_t first, int32_t last) {
-    const size_t agents = (size_t)vec->spec.num_agents;
-    puffer_clear(vec, first, last);
-    for (int32_t i = first; i < last; i++) {
-        puffer_env *env = &vec->envs[i];
-        const size_t row = (size_t)i * agents;
-        const bool *dead = env->num_dead ? vec->dead + row : NULL;
-        size_t there, ended;
-        puffer_fetch(vec, i);
-        if (dead) puffer_mask_dead(env, dead);
-        step(env, &vec->states[i]);
-        if (dead) puffer_clear_dead(vec, env, dead);
-        if (agents == 1) /* told apart so that the compiler sees a constant */
-            puffer_account(vec, env, row, 1, &there, &ended);
-        else
-            puffer_account(vec, env, row, agents, &there, &ended);
-        if (ended) puffer_succeed(vec, i, ended == there);
         puffer_publish(vec, i);
     }
 }
@@ -361,3 +216,5 @@ __attribute__((visibility("default")))
 const puffer_library *puffer_environment(void) {
     return &PUFFER_LIBRARY;
 }
+
+#endif

@@ -7,6 +7,7 @@
 // V'_t is 0 if terminal, V(final observation) if truncated, else V_{t+1}; n_t is 0 on either end.
 #pragma once
 
+#include "collective.h"
 #include "gpu.h"
 #include "maths.h"
 #include "reduce.h"
@@ -44,13 +45,15 @@ inline void advantages(Stream stream, int64_t segments, int64_t time, Estimated 
 }
 
 // What the loss needs of a minibatch: {mean, 1 / (deviation + 1e-8), 1 / samples} of the advantages
-// of unmasked samples of the chosen segments, summed in `chunks` parts. `partial` has room for 2 x
-// LANES numbers a chunk.
+// of unmasked samples of the chosen segments, of all processes together, summed in `chunks` parts.
+// `partial` has room for 2 x LANES numbers a chunk.
 inline void advantage_statistics(Stream stream, int64_t chosen_segments, int64_t time,
                                  int64_t chunks, const int64_t *chosen, const float *advantages,
-                                 const uint8_t *masks, double *partial, float *statistics) {
+                                 const uint8_t *masks, const Collective &world, double *partial,
+                                 float *statistics) {
     const int64_t rows = chosen_segments * time;
     double *counts = partial, *sums = partial + chunks * LANES;
+    double *moments = counts + 1;  // samples, their sum and that of squares, in free lanes
     const auto place = [=] PUFFER_KERNEL(int64_t i) { return chosen[i / time] * time + i % time; };
     chunk_sums(stream, rows, chunks, counts,
                [=] PUFFER_KERNEL(int64_t i) { return (double)masks[place(i)]; });
@@ -58,17 +61,23 @@ inline void advantage_statistics(Stream stream, int64_t chosen_segments, int64_t
         return masks[place(i)] ? (double)advantages[place(i)] : 0.0;
     });
     for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) {
-        const double samples = total_of(chunks, counts), total = total_of(chunks, sums);
-        statistics[0] = (float)(total / (samples > 1 ? samples : 1));
-        statistics[2] = (float)(1.0 / (samples > 1 ? samples : 1));
+        moments[0] = total_of(chunks, counts);
+        moments[1] = total_of(chunks, sums);
+    });
+    world.sum(stream, moments, 2);
+    for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) {
+        const double samples = moments[0] > 1 ? moments[0] : 1;
+        statistics[0] = (float)(moments[1] / samples);
+        statistics[2] = (float)(1.0 / samples);
     });
     chunk_sums(stream, rows, chunks, sums, [=] PUFFER_KERNEL(int64_t i) {
         const double centred = (double)advantages[place(i)] - (double)statistics[0];
         return masks[place(i)] ? centred * centred : 0.0;
     });
+    for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) { moments[2] = total_of(chunks, sums); });
+    world.sum(stream, moments + 2, 1);
     for_each(stream, 1, [=] PUFFER_KERNEL(int64_t) {
-        const double samples = total_of(chunks, counts), total = total_of(chunks, sums);
-        const double variance = total / (samples > 2 ? samples - 1 : 1);
+        const double variance = moments[2] / (moments[0] > 2 ? moments[0] - 1 : 1);
         statistics[1] = (float)(1.0 / (sqrt(variance) + 1e-8));
     });
 }

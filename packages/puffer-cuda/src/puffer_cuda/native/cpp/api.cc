@@ -58,10 +58,18 @@ static void check_config(const puffer_native_config *c) {
             "another size or ABI version; build the library again");
 #ifndef __CUDACC__
     require(c->sgemm, "sgemm must not be null");
+    require(c->processes <= 1 || c->sum, "several processes need a sum");
+#else
+    require(c->processes <= 1 || c->unique_id, "several processes need a unique_id");
 #endif
 #if defined(__CUDACC__) || defined(PUFFER_GPU)
     require(c->buffers >= 1 && c->device >= 0, "a GPU needs buffers");
     require(c->precision >= FLOAT32 && c->precision <= BFLOAT16, "no such precision");
+    require(
+        !c->on_gpu || (c->on_gpu->size == sizeof *c->on_gpu && c->on_gpu->abi == PUFFER_NATIVE_ABI),
+        "on_gpu is of another size or ABI version");
+#else
+    require(!c->on_gpu, "on_gpu needs a GPU");
 #endif
     require(c->step && c->vec, "step and vec must not be null");
     require(c->threads >= 1 && c->num_envs >= 1 && c->agents_per_env >= 1, "counts must be >= 1");
@@ -116,6 +124,10 @@ const char *puffer_native_level(void) {
 #endif
 }
 
+int32_t puffer_native_unique_id(char *id) {
+    return guarded([&] { Collective::make_id(id); });
+}
+
 puffer_native_trainer *puffer_native_create(const puffer_native_config *config) {
     puffer_native_trainer *trainer = nullptr;
     guarded([&] {
@@ -147,7 +159,7 @@ puffer_native_counters *puffer_native_get_counters(puffer_native_trainer *traine
 }
 
 int64_t puffer_native_take_statistics(puffer_native_trainer *trainer, double *sums) {
-    return trainer->trainer.collector.statistics.take(sums);
+    return trainer->trainer.statistics().take(sums);
 }
 
 int32_t puffer_native_to_host(puffer_native_trainer *trainer, int32_t part) {

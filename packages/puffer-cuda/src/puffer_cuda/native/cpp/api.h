@@ -15,14 +15,40 @@ extern "C" {
 #endif
 
 /* cffi: begin */
-#define PUFFER_NATIVE_ABI 2
+#define PUFFER_NATIVE_ABI 3
 #define PUFFER_NATIVE_MAX_HEADS 16
 #define PUFFER_NATIVE_MAX_DIMS 4
+#define PUFFER_NATIVE_ID_BYTES 128
 
 enum puffer_native_network { PUFFER_NATIVE_MLP, PUFFER_NATIVE_MINGRU };
 enum puffer_native_optimizer { PUFFER_NATIVE_MUON, PUFFER_NATIVE_ADAMW };
 enum puffer_native_precision { PUFFER_NATIVE_FLOAT32, PUFFER_NATIVE_BFLOAT16 };
 enum puffer_native_part { PUFFER_NATIVE_WEIGHTS, PUFFER_NATIVE_LEARNER, PUFFER_NATIVE_ROLLOUT };
+
+/* The rows of all agents that environments on a GPU read and write, in its memory; laid out as in
+ * puffer_core.PufferEnv. */
+typedef struct {
+    void *observations, *final_observations;
+    const void *actions;
+    float *rewards;
+    uint8_t *terminals, *truncations, *masks;
+    uint8_t *action_masks; /* or NULL */
+    double *logs;
+} puffer_native_rows;
+
+/* An environment compiled for the GPU (environment.cc). It keeps nothing: the trainer owns the copy
+ * that is stepped there. `vec` is a puffer_vec of the same environment's library for the CPU. */
+typedef struct {
+    uint32_t size; /* of this struct */
+    uint32_t abi;
+    uint32_t contract;                 /* PUFFER_ABI_VERSION */
+    uint32_t state_size;               /* of the environment's State */
+    int64_t (*bytes)(const void *vec); /* of a copy */
+    /* Write to `out` the copy that is to lie at `gpu`; returns why that cannot be, or NULL. */
+    const char *(*pack)(const void *vec, const puffer_native_rows *rows, void *gpu, void *out);
+    void (*unpack)(void *vec, const void *packed);           /* put `vec` where the copy is */
+    void (*step)(void *stream, void *gpu, int32_t num_envs); /* a kernel of this stream */
+} puffer_native_environment;
 
 /* Buffers are those of all agents, laid out as in puffer_core.PufferEnv; dtypes of tensors and
  * observations count in the order u8, i8, i16, i32, f32, i64, f64. */
@@ -32,10 +58,18 @@ typedef struct {
     void *sgemm; /* cblas_sgemm with 32-bit integers, single-threaded; a GPU needs none */
     int32_t threads;
 
+    /* processes that learn together; minibatches, losses and gradients are those of all */
+    int32_t rank, processes;
+    const char *unique_id; /* of the GPU: what puffer_native_unique_id made in one of them */
+    /* of the CPU: x, n elements of a dtype, becomes the sum of all; returns 0 if it cannot */
+    int32_t (*sum)(void *x, int64_t n, int32_t dtype);
+
     /* of a library for the GPU; that for the CPU takes no notice */
     int32_t device;    /* which GPU */
     int32_t precision; /* enum puffer_native_precision, of matrix products */
     int32_t buffers;   /* parts of the environments: one steps while others wait for actions */
+    const puffer_native_environment *on_gpu; /* environments that step there; NULL: on the CPU */
+    int32_t max_steps; /* of an episode; 0: no limit. Environments on the GPU cut none sooner */
 
     void *vec; /* step(vec, first, last) steps environments [first, last) */
     void (*step)(void *vec, int32_t first, int32_t last);
@@ -116,6 +150,8 @@ const char *puffer_native_error(void);
 uint32_t puffer_native_abi(void);
 const char *puffer_native_target(void); /* "cpu" or "cuda" */
 const char *puffer_native_level(void);  /* the highest level of build.py that this CPU can run */
+const puffer_native_environment *puffer_native_on_gpu(void); /* of an environment's library only */
+int32_t puffer_native_unique_id(char *id); /* PUFFER_NATIVE_ID_BYTES, for processes with GPUs */
 puffer_native_trainer *puffer_native_create(const puffer_native_config *config);
 void puffer_native_destroy(puffer_native_trainer *trainer);
 

@@ -18,6 +18,9 @@ struct Trainer {
           collector(c, layout, gemm, c.threads),
           learner(c, layout, gemm, collector.rollout, c.threads) {}
 
+    Statistics &statistics() {
+        return collector.statistics;
+    }
     void list(std::vector<Named> &learners, std::vector<Named> &rollouts) const {
         learner.named.list(learners);
         collector.named.list(rollouts);

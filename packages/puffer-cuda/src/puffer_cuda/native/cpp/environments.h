@@ -120,31 +120,60 @@ struct Statistics {
     }
 };
 
-// Take in what a step of agents [first, first + rows) gave, as step t of the rollout.
-inline void receive(const puffer_native_config &c, RolloutArrays &rollout, int64_t first,
-                    int64_t rows, int64_t t, Tally &tally) {
-    const float scale = (float)c.reward_scale, clip = (float)c.reward_clip;
-    for (int64_t agent = first; agent < first + rows; agent++) {
-        const int64_t at = agent * c.horizon + t;
-        const bool terminal = c.terminals[agent], truncated = c.truncations[agent];
-        float reward = c.rewards[agent];
-        if (!std::isfinite(reward))
-            throw Error("the environment returned reward " + std::to_string(reward) +
-                        " for agent " + std::to_string(agent) + " in step " + std::to_string(t) +
-                        " of the rollout.");
+// What an agent's step gave, beside what went to the rollout.
+struct Outcome {
+    bool finite, acted, clipped, ended;  // finite: the reward was
+};
+
+// What environments write, wherever they step.
+struct Outputs {
+    const float *rewards;
+    const uint8_t *terminals, *truncations, *masks;
+    float scale, clip;  // of rewards
+
+    Outputs(const puffer_native_config &c, const float *rewards, const uint8_t *terminals,
+            const uint8_t *truncations, const uint8_t *masks)
+        : rewards(rewards),
+          terminals(terminals),
+          truncations(truncations),
+          masks(masks),
+          scale((float)c.reward_scale),
+          clip((float)c.reward_clip) {}
+
+    // Agent's row becomes entry `to` of the rollout.
+    PUFFER_FN Outcome take_in(int64_t agent, int64_t to, const RolloutArrays &rollout) const {
+        const bool terminal = terminals[agent], truncated = truncations[agent];
+        const bool acted = masks[agent];
+        float reward = rewards[agent];
+        const bool finite = reward - reward == 0;
         reward *= scale;
-        if (clip > 0) {
-            tally.clipped += std::fabs(reward) > clip;
-            reward = clamp(reward, -clip, clip);
-        }
-        rollout.rewards[at] = reward;
-        rollout.masks[at] = c.masks[agent];
-        rollout.terminals[at] = terminal;
-        rollout.truncations[at] = truncated && !terminal;
+        const bool clipped = clip > 0 && (reward > clip || reward < -clip);
+        if (clipped) reward = reward > 0 ? clip : -clip;
+        rollout.rewards[to] = reward;
+        rollout.masks[to] = acted;
+        rollout.terminals[to] = terminal;
+        rollout.truncations[to] = truncated && !terminal;
         // An agent that did not act is dead or just born: its next action begins an episode.
-        rollout.begins[agent] = terminal || truncated || !c.masks[agent];
-        tally.steps += c.masks[agent];
-        if (terminal || truncated) {
+        rollout.begins[agent] = terminal || truncated || !acted;
+        return {finite, acted, clipped, terminal || truncated};
+    }
+};
+
+inline Error bad_reward(float reward, int64_t agent, int64_t t) {
+    return Error("the environment returned reward " + std::to_string(reward) + " for agent " +
+                 std::to_string(agent) + " in step " + std::to_string(t) + " of the rollout.");
+}
+
+// Take in what a step of agents [first, first + rows) gave, as step t of the rollout.
+inline void receive(const puffer_native_config &c, const RolloutArrays &rollout, int64_t first,
+                    int64_t rows, int64_t t, Tally &tally) {
+    const Outputs outputs(c, c.rewards, c.terminals, c.truncations, c.masks);
+    for (int64_t agent = first; agent < first + rows; agent++) {
+        const Outcome o = outputs.take_in(agent, agent * c.horizon + t, rollout);
+        if (!o.finite) throw bad_reward(c.rewards[agent], agent, t);
+        tally.clipped += o.clipped;
+        tally.steps += o.acted;
+        if (o.ended) {
             tally.episodes++;
             const double *log = c.logs + agent * c.log_width;
             for (size_t k = 0; k < tally.sums.size(); k++) tally.sums[k] += log[k];

@@ -57,6 +57,14 @@ struct Stream {
     cudaStream_t cuda = nullptr;
 };
 
+// A stream on its way through C, to another library.
+inline void *handle_of(Stream stream) {
+    return stream.cuda;
+}
+inline Stream stream_of(void *handle) {
+    return {(cudaStream_t)handle};
+}
+
 struct Block {
     template <class F>
     __device__ __forceinline__ void each(int64_t n, F f) const {
@@ -143,6 +151,13 @@ struct Queue {
 struct Stream {
     Queue *queue = nullptr;
 };
+
+inline void *handle_of(Stream stream) {
+    return stream.queue;
+}
+inline Stream stream_of(void *handle) {
+    return {(Queue *)handle};
+}
 
 // Runs at once without a queue.
 template <class F>

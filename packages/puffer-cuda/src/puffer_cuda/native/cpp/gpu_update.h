@@ -13,9 +13,10 @@
 #include "advantage.h"
 #include "api.h"
 #include "clock.h"
-#include "gpu_rollout.h"
+#include "environments.h"
 #include "optimizer.h"
 #include "policy.h"
+#include "ranges.h"
 #include "segments.h"
 
 namespace puffer {
@@ -57,22 +58,6 @@ void gather_cast(Stream stream, int64_t rows, int64_t time, int64_t size, const 
     });
 }
 
-inline void gather_observations(Stream stream, int32_t dtype, int64_t rows, int64_t time,
-                                int64_t size, const int64_t *chosen, const void *from, float *to) {
-    switch (dtype) {
-    case U8:
-        return gather_cast(stream, rows, time, size, chosen, (const uint8_t *)from, to);
-    case I8:
-        return gather_cast(stream, rows, time, size, chosen, (const int8_t *)from, to);
-    case I16:
-        return gather_cast(stream, rows, time, size, chosen, (const int16_t *)from, to);
-    case I32:
-        return gather_cast(stream, rows, time, size, chosen, (const int32_t *)from, to);
-    default:
-        return gather_cast(stream, rows, time, size, chosen, (const float *)from, to);
-    }
-}
-
 class GpuLearner {
    public:
     GpuLearner(const puffer_native_config &c, const Layout &p, const RolloutArrays &rollout)
@@ -80,6 +65,7 @@ class GpuLearner {
           p(p),
           r(rollout),
           gemm(make_gemm(c, stream)),
+          world(c),
           agents((int64_t)c.num_envs * c.agents_per_env),
           rows((int64_t)c.minibatch_segments * c.horizon) {
         group_parameters();
@@ -92,6 +78,7 @@ class GpuLearner {
     // All minibatches of an epoch.
     void update(const puffer_native_epoch &epoch, puffer_native_counters &counters,
                 puffer_native_figures &figures) {
+        const Range range("update");
         const double start = seconds_now();
         const uint64_t draw = (uint64_t)counters.draws++;
         begin(epoch, counters, draw << 32);
@@ -102,6 +89,7 @@ class GpuLearner {
             if (c.prio_alpha == 0)
                 copy(stream, chosen, (const int64_t *)passes.data() + k * c.minibatch_segments,
                      c.minibatch_segments);
+            const Range minibatch("minibatch");
             choice.run(stream, [&] { choose(); });
             lesson.run(stream, [&] { learn_chosen(); });
         }
@@ -144,6 +132,16 @@ class GpuLearner {
     struct Group {
         int64_t offset;
         Matrices matrices;  // of a vector, columns is 0
+
+        // Take a matrix of the same shape, as far from the last as that is from the one before.
+        bool join(const Parameter &q) {
+            Matrices &m = matrices;
+            const int64_t stride = q.offset - offset - (m.count - 1) * m.stride;
+            const bool fits = m.rows == q.rows && m.columns == q.columns;
+            if (!fits || (m.count > 1 && stride != m.stride)) return false;
+            m.stride = stride, m.count++;
+            return true;
+        }
     };
 
     void group_parameters() {
@@ -153,16 +151,9 @@ class GpuLearner {
                 groups.push_back({q.offset, {q.count(), 0}});
                 continue;
             }
-            for (Group &group : groups) {
-                Matrices &m = group.matrices;
-                if (m.rows != q.rows || m.columns != q.columns) continue;
-                const int64_t stride = q.offset - group.offset - (m.count - 1) * m.stride;
-                if (m.count > 1 && stride != m.stride) continue;
-                m.stride = stride, m.count++;
-                goto next;
-            }
-            groups.push_back({q.offset, {q.rows, q.columns}});
-        next:;
+            const bool joined = std::any_of(groups.begin(), groups.end(),
+                                            [&](Group &group) { return group.join(q); });
+            if (!joined) groups.push_back({q.offset, {q.rows, q.columns}});
         }
     }
 
@@ -278,8 +269,8 @@ class GpuLearner {
                                        &progress->ent_coef};
         const Stored stored = {r.actions,         r.log_probs, r.values,
                                on_gpu.advantages, r.masks,     r.action_masks};
-        advantage_statistics(stream, segments, h, CHUNKS, chosen, on_gpu.advantages, r.masks, lanes,
-                             statistics);
+        advantage_statistics(stream, segments, h, CHUNKS, chosen, on_gpu.advantages, r.masks, world,
+                             lanes, statistics);
         gather();
         policy_forward(stream, gemm, p, on_gpu.weights, segments, h, s);
         ppo_loss(stream, rows, h, chosen, segment_weights, p.heads, on_gpu.weights + p.log_std,
@@ -287,8 +278,10 @@ class GpuLearner {
         clear_bytes(stream, sums, s.chunks * FIGURES * (int64_t)sizeof(double));
         sum_terms(stream, rows, s.chunks, s.terms, sums);
         total_terms(stream, s.chunks, sums, totals);
+        world.sum(stream, totals, (int64_t)FIGURES);
         clear_bytes(stream, on_gpu.gradients, p.total * (int64_t)sizeof(float));
         policy_backward(stream, gemm, p, on_gpu.weights, segments, h, s, on_gpu.gradients);
+        world.sum(stream, on_gpu.gradients, p.total);
         sums_of_squares(stream, p.total, CHUNKS, on_gpu.gradients, lanes);
         decide();
         optimize();
@@ -302,8 +295,9 @@ class GpuLearner {
         const float *state = r.initial_state;
         uint8_t *to_starts = s.starts;
         float *to_state = s.initial;
-        gather_observations(stream, c.obs_dtype, rows, h, p.obs, chosen, r.observations,
-                            s.observations);
+        with_elements(c.obs_dtype, r.observations, [&](auto *elements) {
+            gather_cast(stream, rows, h, p.obs, chosen, elements, s.observations);
+        });
         for_each(stream, rows, [=] PUFFER_KERNEL(int64_t row) {
             to_starts[row] = starts[segment[row / h] * h + row % h];
         });
@@ -407,6 +401,7 @@ class GpuLearner {
     const RolloutArrays &r;
     OwnedStream stream;
     Gemm gemm;
+    const Collective world;  // outlives the graphs
     const int64_t agents, rows;
     std::vector<Group> groups;
     Graph choice, lesson;

@@ -28,7 +28,12 @@ class Learner {
 
     Learner(const puffer_native_config &c, const Layout &p, const Gemm &gemm,
             const RolloutArrays &rollout, int threads)
-        : c(c), p(p), gemm(gemm), r(rollout), agents((int64_t)c.num_envs * c.agents_per_env) {
+        : c(c),
+          p(p),
+          gemm(gemm),
+          r(rollout),
+          world(c),
+          agents((int64_t)c.num_envs * c.agents_per_env) {
         slice_segments = std::max(1, SLICE_ROWS / c.horizon);
         slices = (c.minibatch_segments + slice_segments - 1) / slice_segments;
         const int64_t rows = (int64_t)c.minibatch_segments * c.horizon;
@@ -154,12 +159,14 @@ class Learner {
                       puffer_native_counters &counters, puffer_native_figures &figures) {
         double start = seconds_now();
         advantage_statistics({}, c.minibatch_segments, c.horizon, 1, chosen, advantage, r.masks,
-                             partial, statistics);
+                             world, partial, statistics);
         pool.run(lanes, [&](int lane, int thread) { learn_lane(lane, thread, epoch); });
         const int64_t pieces = (p.total + PIECE - 1) / PIECE;
         pool.run((int)pieces, [&](int piece, int) { sum_lanes(piece * (int64_t)PIECE); });
         double sums[FIGURES] = {};
         for (int64_t i = 0; i < lanes * FIGURES; i++) sums[i % FIGURES] += lane_sums[i];
+        world.sum({}, gradients, p.total);
+        world.sum({}, sums, (int64_t)FIGURES);
         sums_of_squares({}, p.total, 1, gradients, partial);
         const double norm = std::sqrt(partial[0]);
         figures.learn_seconds += seconds_now() - start;
@@ -272,6 +279,7 @@ class Learner {
     const Layout &p;
     const Gemm &gemm;
     const RolloutArrays &r;
+    const Collective world;
     const int64_t agents;
     int slice_segments, slices, lanes;
     std::vector<Item> by_size;
