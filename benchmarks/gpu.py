@@ -2,9 +2,10 @@
 
     uv run python benchmarks/gpu.py [--device cuda] [--seconds 10] [--json FILE]
 
-Breakout's environments step on the CPU, and on the GPU. Steps per second are of whole epochs, rollout and update,
-after two that record the graphs. A kernel's bytes are those that it must read and write, its speed
-a share of what a plain copy reaches on the same device. `--device cpu` exercises the script.
+Breakout's environments step on the CPU, and on the GPU. Steps per second are of whole epochs,
+rollout and update, after two that record the graphs. A kernel's bytes are those that it must read
+and write, its speed a share of what a plain copy reaches on the same device. `--device cpu`
+exercises the script.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     uv run python benchmarks/solve.py [breakout pong] [--device auto] [--vec-device cpu] [--json F]
 
-Solved: the mean `perf` of the episodes that ended in ten epochs reaches the target, 0.9 of 1. Seconds
-begin when everything is built and created, and end with that epoch; the graphs of a GPU are
+Solved: the mean `perf` of the episodes that ended in ten epochs reaches the target, 0.9 of 1.
+Seconds begin when everything is built and created, and end with that epoch; the graphs of a GPU are
 recorded within them. Without a solution a run ends after `--limit` seconds or the tuned number of
 steps.
 """
@@ -74,7 +74,7 @@ def main() -> None:
         row = solve(name, options.device, options.vec_device, options.target, options.limit)
         rows.append(row)
         print(
-            f"{name:12} {row['environments_on']:4} {str(row['solved']):6} {row['perf']:6.3f} "
+            f"{name:12} {row['environments_on']:4} {row['solved']!s:6} {row['perf']:6.3f} "
             f"{row['seconds']:8.2f} {row['steps']:13,}"
         )
     if options.json:
