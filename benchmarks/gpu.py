@@ -2,14 +2,16 @@
 
     uv run python benchmarks/gpu.py [--device cuda] [--seconds 10] [--json FILE]
 
-Breakout's environments step on the CPU. Steps per second are of whole epochs, rollout and update,
-after two that record the graphs. A kernel's bytes are those that it must read and write, its speed
-a share of what a plain copy reaches on the same device. `--device cpu` exercises the script.
+Breakout's environments step on the CPU, and on the GPU. Steps per second are of whole epochs,
+rollout and update, after two that record the graphs. A kernel's bytes are those that it must read
+and write, its speed a share of what a plain copy reaches on the same device. `--device cpu`
+exercises the script.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from puffer_cuda.config import PolicyConfig, TrainConfig
+from puffer_cuda.config import PolicyConfig, TrainConfig, VecConfig
 from puffer_cuda.native.trainer import NativePuffeRL
 from puffer_cuda.policy import make_policy
 from puffer_ocean import env_creator
@@ -28,16 +30,20 @@ from puffer_vector import make
 
 SIZES = [(64, 2), (128, 1), (128, 4), (512, 3)]  # hidden size, layers
 PRECISIONS = {"cuda": ("float32", "bfloat16"), "cpu": ("float32",)}
+STEPPED = {"cuda": ("gpu", "cpu"), "cpu": ("cpu",)}  # where environments are
 
 
-def train_speed(device: str, precision: str, hidden: int, layers: int, seconds: float) -> Any:
+def train_speed(
+    device: str, stepped: Any, precision: str, hidden: int, layers: int, seconds: float
+) -> Any:
     """Steps per second of whole epochs, and the share of time in rollouts."""
     envs = 4096 if device == "cuda" else 256
     vecenv = make(env_creator("breakout"), env_kwargs={"num_envs": envs}, seed=1)
     torch.manual_seed(1)
     shape = PolicyConfig(network="mingru", hidden_size=hidden, num_layers=layers)
     config = TrainConfig(device=device, precision=precision, horizon=64, minibatch_size=16_384)
-    trainer = NativePuffeRL(config, vecenv, make_policy(shape, vecenv))
+    vec = VecConfig(device=stepped)
+    trainer = NativePuffeRL(config, vecenv, make_policy(shape, vecenv), vec=vec)
     for _ in range(2):
         trainer.evaluate()
         trainer.train()
@@ -53,6 +59,7 @@ def train_speed(device: str, precision: str, hidden: int, layers: int, seconds: 
         "hidden": hidden,
         "layers": layers,
         "precision": precision,
+        "environments_on": stepped,
         "steps_per_second": (trainer.global_step - first) / spent,
         "rollout_share": rollout / spent,
     }
@@ -127,14 +134,19 @@ def main() -> None:
     options = parser.parse_args()
     name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU"
     document: dict[str, Any] = {"device": name, "training": [], "kernels": []}
-    print(f"Breakout on {name}: hidden x layers, precision, steps per second, share of rollouts")
-    for precision in PRECISIONS[options.device]:
+    print(
+        f"Breakout on {name}: hidden x layers, precision, where environments step, steps per "
+        "second, share of rollouts"
+    )
+    for precision, stepped in itertools.product(
+        PRECISIONS[options.device], STEPPED[options.device]
+    ):
         for hidden, layers in SIZES:
-            row = train_speed(options.device, precision, hidden, layers, options.seconds)
+            row = train_speed(options.device, stepped, precision, hidden, layers, options.seconds)
             document["training"].append(row)
             print(
-                f"{hidden:5} x {layers}  {precision:9} {row['steps_per_second']:14,.0f}"
-                f"  {row['rollout_share']:5.0%}"
+                f"{hidden:5} x {layers}  {precision:9} {stepped:4} "
+                f"{row['steps_per_second']:14,.0f}  {row['rollout_share']:5.0%}"
             )
     print("kernel, microseconds, GB/s, share of a copy")
     for row in kernel_table(options.device):

@@ -50,6 +50,10 @@ def test_c_environments_step_in_one_instance():
     assert (got.backend, got.num_envs, got.num_agents) == ("PufferEnv", 1, 6)
     assert got.env_kwargs == {"num_envs": 6, "num_threads": 2, "size": 11}
     assert plan("squared").env_kwargs["num_threads"] == available_cpus()
+    got = plan("snake", vec__total_agents=48, vec__num_buffers=3)  # 16 agents each
+    assert (got.env_kwargs["num_envs"], got.num_agents) == (3, 48)
+    got = plan("squared", vec__backend="serial", vec__total_agents=12, env__num_envs=4)
+    assert (got.num_envs, got.num_agents) == (3, 12)
 
 
 def test_copies_are_the_product_of_both_counts():
@@ -77,6 +81,9 @@ def test_gymnasium_is_serial():
         ("gymnasium/CartPole-v1", {"vec__backend": "native"}, "serial or multiprocessing"),
         ("squared", {"vec__backend": "serial", "vec__num_workers": 2}, "num_workers = 2 needs"),
         ("squared", {"vec__num_workers": 2, "vec__num_threads": 2}, "num_threads = 2 needs"),
+        ("snake", {"vec__total_agents": 40}, "40 is no multiple of the 16 .* nearest: 32 or 48"),
+        ("squared", {"vec__total_agents": 8, "vec__num_envs": 2}, "both say how many"),
+        ("squared", {"vec__total_agents": 4, "vec__num_buffers": 5}, "5 parts of 4 environments"),
         ("squared", {"vec__num_workers": 4, "vec__num_envs": 6}, "nearest: 4 or 8"),
         ("squared", {"vec__num_workers": 4, "vec__num_envs": 3}, "nearest: 4[.]"),
     ],

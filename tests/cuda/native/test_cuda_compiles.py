@@ -7,6 +7,7 @@ from native_ops import TESTS, compile_for_gpu
 
 from puffer_cuda.native import build, library, nvcc
 from puffer_cuda.native.build import BuildError
+from puffer_ocean import build as ocean
 
 SPILL_BYTES = 64  # a kernel, stores and loads; 12 measured at most
 STACK_BYTES = 64  # 48 measured: sizes of heads that are indexed at run time
@@ -36,6 +37,27 @@ def test_everything_compiles(tmp_path, source, architecture):
     for stack, stores, loads in kernels:
         assert int(stack) <= STACK_BYTES
         assert int(stores) + int(loads) <= SPILL_BYTES
+
+
+# Whatever reads files, or what <string.h> has for the CPU alone, stays there.
+CPU_ONLY = {"g2048"}
+
+
+@pytest.mark.skipif(not has_nvcc(), reason="no nvcc, or no headers of cuBLASLt")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("breakout", "snake") else pytest.mark.slow)
+        for name in ocean.names()
+        if name not in CPU_ONLY
+    ],
+)
+def test_environments_compile(tmp_path, name):
+    flags = (*nvcc.environment_flags(ocean.ENVS / name), *nvcc.ENVIRONMENT_FLAGS)
+    target = tmp_path / "compiled.so"
+    compile_for_gpu(nvcc.ENVIRONMENT, target, "-arch=sm_90", "-shared", *flags)
+    table = library.declarations().dlopen(str(target)).puffer_native_on_gpu()
+    assert table.size == library.declarations().sizeof("puffer_native_environment")
 
 
 @pytest.mark.skipif(not has_nvcc(), reason="no nvcc, or no headers of cuBLASLt")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from native_trainers import (
+    DEVICE,
     Mirrored,
     emulated,
     emulated_environment,
@@ -24,6 +25,8 @@ from puffer_ocean import build as ocean
 
 @pytest.fixture(autouse=True)
 def a_gpu(monkeypatch):
+    if DEVICE == "cuda":  # a real one
+        return
     monkeypatch.setattr(library, "load_cuda", emulated)
     monkeypatch.setattr(library, "load_environment", emulated_environment)
     monkeypatch.setattr(trainer_module, "choose_device", torch.device)

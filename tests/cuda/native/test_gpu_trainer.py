@@ -80,16 +80,22 @@ def test_prioritized_updates_agree_with_the_cpus(monkeypatch):
 # What only a stream or a graph can get wrong: (file, what it says, what a careless hand writes).
 LATE = [
     ("gpu_rollout.h", "synchronize(b.stream);\n", ";\n"),  # actions are read before they are there
-    ("gpu_rollout.h", "clock->t++, clock->step++", "clock->t++"),
+    ("gpu_buffer.h", "now->t++, now->step++", "now->t++"),
     ("gpu_rollout.h", "copy(b.stream, rollout.begins + b.first", "copy(b.stream, host.begins"),
     ("gpu_rollout.h", "if (count == 0) return;", "return;"),
     ("gpu_rollout.h", "!host.truncations[agent", "!rollout.truncations[agent"),  # on the GPU
-    ("gpu_rollout.h", "from[agents[i] * size + j]", "from[i * size + j]"),
+    ("gpu_rollout.h", "states[agents[i] * size + j]", "states[i * size + j]"),
     ("gpu_update.h", "now->draw++", "(void)now"),
     ("gpu_update.h", "copy(stream, progress, host_progress, 1);", ";"),
     ("gpu_update.h", "fill_with_ones(agents * c.horizon, on_gpu.ratios);", ";"),
     ("gpu_update.h", "clear_bytes(stream, on_gpu.gradients,", "clear_bytes(stream, sums, 0 *"),
     ("gpu_update.h", "m.stride = stride, m.count++;", "m.count++;"),
+    ("gpu_environments.h", "to.starts[at] = to.begins[agent];", ""),
+    ("gpu_environments.h", "            clip_actions();", ""),
+    ("gpu_environments.h", "(t + 1) % limit == 0 || ", ""),
+    ("gpu_environments.h", "steps[i] = -1; });", "(void)steps; });"),
+    ("gpu_environments.h", "table.unpack(c.vec, packed);", ""),
+    ("environment.cc", "host.envs[i].rng = envs[i].rng;", ""),
 ]
 
 
@@ -104,6 +110,7 @@ def test_a_careless_hand_is_caught(tmp_path, file, old, new):
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-k", "not gpus_trainer",
          *(str(HERE / name) for name in ("test_gpu_trainer.py", "test_golden.py")),
+         str(HERE / "test_gpu_environments.py"),
          str(HERE / "test_trainer.py")],
         env={**EMULATED, "PUFFER_TEST_CPP": str(folder)},
         cwd=HERE.parents[2],

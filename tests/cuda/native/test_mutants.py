@@ -37,7 +37,7 @@ MUTANTS = [
     ("advantage.h", "terminal ? 0 : after", "after"),
     ("advantage.h", "terminal || truncated ? 0", "terminal ? 0"),
     ("advantage.h", "smaller(ratio, s.c_clip)", "ratio"),
-    ("advantage.h", "samples - 1", "samples"),
+    ("advantage.h", "moments[0] - 1", "moments[0]"),
     ("heads.h", "scaled * scaled - 1.0f", "scaled * scaled"),
     ("heads.h", "- d_entropy * d_entropy_j", "+ d_entropy * d_entropy_j"),
     ("heads.h", "!allowed || allowed[j]", "true"),

@@ -145,8 +145,9 @@ def test_a_sum_that_fails_ends_the_update(monkeypatch):
     monkeypatch.setattr("puffer_cuda.native.trainer.World", Broken)
     trained = trainer(8)
     trained.evaluate()
-    with pytest.raises(RuntimeError, match="the sum over all processes failed"):
+    with pytest.raises(RuntimeError, match="the sum over all processes failed") as caught:
         trained.train()
+    assert "the other one is gone" in str(caught.value.__cause__)
 
 
 def test_a_cpus_library_makes_no_id():

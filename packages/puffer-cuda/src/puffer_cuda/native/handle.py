@@ -64,6 +64,7 @@ class Handle:
             NotBuiltError: the library is missing, or that of the environment for the GPU.
             RuntimeError: it refuses the configuration.
         """
+        self._failure: BaseException | None = None  # of a call from C
         self._ffi = library.declarations()
         self._library = library.load() if gpu is None else library.load_cuda(gpu)
         config = self._ffi.new("puffer_native_config *")
@@ -132,13 +133,16 @@ class Handle:
             return
 
         def add_up(pointer: Any, count: int, dtype: int) -> int:
-            kind: Any = np.dtype(library.DTYPES[dtype])
-            numbers = np.frombuffer(self._ffi.buffer(pointer, count * kind.itemsize), kind)
+            element: Any = np.dtype(library.DTYPES[dtype])
+            numbers = np.frombuffer(self._ffi.buffer(pointer, count * element.itemsize), element)
             numbers[...] = world.sum(torch.from_numpy(numbers)).numpy()
             return 1
 
-        # An exception is printed and gives 0, which ends the update.
-        self._sum = self._ffi.callback("int32_t(void *, int64_t, int32_t)", add_up, error=0)
+        def keep(_kind: Any, error: BaseException, _traceback: Any) -> None:
+            self._failure = error  # and 0 is returned, which ends the update
+
+        kind = "int32_t(void *, int64_t, int32_t)"
+        self._sum = self._ffi.callback(kind, add_up, error=0, onerror=keep)
         config.sum = self._sum
 
     def _on_gpu(self, env: OceanEnv, gpu: int) -> Any:
@@ -234,4 +238,4 @@ class Handle:
 
     def _check(self, succeeded: Any) -> None:
         if not succeeded:
-            raise RuntimeError(self._message())
+            raise RuntimeError(self._message()) from self._failure
