@@ -60,6 +60,20 @@ def test_atari_frames_are_stacked_and_grey():
     assert evaluation_config(config, 1, 0).env["life_loss"] is False  # whole games
 
 
+def test_cells_of_minigrid_are_categories():
+    """49 cells of 11 objects, 6 colours and 4 states, each category an input."""
+    pytest.importorskip("minigrid")
+    from puffer_cuda.encoders import make_encoder
+
+    config = load_config("minigrid/MiniGrid-Empty-5x5-v0")
+    with closing(make_vecenv(config)) as vecenv:
+        vecenv.async_reset(0)
+        observations = vecenv.recv()[0]
+        assert make_encoder(vecenv, 8).linear.in_features == 49 * (11 + 6 + 4)
+        assert observations.shape == (16, 147)
+        assert observations.reshape(16, 49, 3).max((0, 1)).tolist() == [8, 5, 0]  # goal; grey walls
+
+
 def test_an_atari_game_that_does_not_exist_names_the_nearest():
     pytest.importorskip("ale_py")
     with pytest.raises(APIUsageError, match="'ALE/Pong-v5'"):

@@ -86,6 +86,24 @@ def test_choices_are_one_hot_from_their_start():
     assert torch.isfinite(dead).all()
 
 
+class Grid(gymnasium.Env):
+    """Two by three cells of two categories."""
+
+    observation_space = spaces.MultiDiscrete(np.broadcast_to([3, 2], (2, 3, 2)))
+    action_space = spaces.Discrete(2)
+
+
+def test_choices_in_a_grid_have_any_batch_before_them():
+    encoder = make_encoder(vecenv(Grid), 4)
+    assert encoder.linear.in_features == 6 * (3 + 2)
+    cells = torch.tensor([2, 1, 0, 0, 1, 1, 2, 0, 0, 1, 1, 0], dtype=torch.int32)
+    hot = torch.cat([torch.eye(3 if i % 2 == 0 else 2)[int(c)] for i, c in enumerate(cells)])
+    expected = torch.relu(encoder.linear(hot))
+    for batch in ((), (5,), (3, 5), (2, 3, 5)):
+        got = encoder(cells.expand(*batch, 12))
+        torch.testing.assert_close(got, expected.expand(*batch, 4))
+
+
 @pytest.mark.parametrize(
     ("env_id", "encoder"), [("CartPole-v1", FlatEncoder), ("FrozenLake-v1", NestedEncoder)]
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
+import numpy as np
 
 from puffer_cli.environments import (
     ALE,
@@ -40,6 +41,8 @@ ATARI = {
     "noop_max": 30,
     "life_loss": True,
 }
+
+CATEGORIES = (11, 6, 4)  # of a cell of MiniGrid: objects, colours, states or directions
 
 # Family -> the package that holds its modules, and our extra that brings it.
 PARALLEL = {
@@ -118,14 +121,27 @@ def make_ale(
 def make_minigrid(
     env_id: str, buf: Mapping[str, Any] | None = None, seed: int = 0, **arguments: Any
 ) -> PufferEnv:
-    """A MiniGrid environment that shows the picture of cells alone; the mission is a text."""
+    """A MiniGrid environment that shows its cells alone; the mission is a text.
+
+    A cell is three categories: object, colour, state. They are no brightness, so that they are a
+    MultiDiscrete here, which policies see as one input for each category.
+    """
     from puffer_core import GymnasiumPufferEnv
 
     env = create_gymnasium(env_id, arguments)
+    from gymnasium.wrappers import TransformObservation
     from minigrid.wrappers import ImgObsWrapper
 
     wrapper: Any = ImgObsWrapper  # without types
-    return GymnasiumPufferEnv(wrapper(env), buf=buf, seed=seed)
+    env = wrapper(env)
+    shape = env.observation_space.shape
+    assert shape is not None
+    cells = gymnasium.spaces.MultiDiscrete(np.broadcast_to(CATEGORIES, shape), dtype=np.uint8)
+    return GymnasiumPufferEnv(TransformObservation(env, _same, cells), buf=buf, seed=seed)
+
+
+def _same(observation: Any) -> Any:
+    return observation
 
 
 class AleEnvironment(GymnasiumEnvironment):

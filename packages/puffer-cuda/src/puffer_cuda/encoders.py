@@ -65,12 +65,13 @@ class NestedEncoder(nn.Module):
             self.choices.append(choices if one_hot else [])
             size += sum(choices) if one_hot else math.prod(space.shape or ())
         self.linear = layer_init(nn.Linear(size, hidden_size))
+        # Buffers are flat, whatever the shape of a choice, but for a Box by itself.
+        lone = not isinstance(self.dtype, dict) and isinstance(spaces[0], gymnasium.spaces.Box)
+        self.dims = max(len(spaces[0].shape or ()), 1) if lone else 1
 
     def forward(self, observations: Tensor) -> Tensor:
         """`(..., flat)` in the dtype of the buffer to `(..., hidden)`."""
-        lone = not isinstance(self.dtype, dict)
-        shape = self.dtype[1] if isinstance(self.dtype, tuple) else (1,)
-        batch = observations.shape[: observations.dim() - (len(shape) if lone else 1)]
+        batch = observations.shape[: -self.dims]
         leaves = list(_leaves(nativize_tensor(observations, self.dtype)))
         values = []
         for leaf, starts, choices in zip(leaves, self.starts, self.choices, strict=True):
