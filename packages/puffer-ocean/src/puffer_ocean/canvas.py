@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -80,7 +81,7 @@ class Canvas:
                 (left + (4 * place + int(point[0])) * unit, y + (int(point[1]) - 2) * unit)
                 for point in DIGITS[int(digit)]
             ]
-            for start, end in zip(points, points[1:], strict=False):
+            for start, end in pairwise(points):
                 self.line(*start, *end, unit, colour)
 
     def picture(self) -> NDArray[np.uint8]:
