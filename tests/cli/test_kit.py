@@ -115,6 +115,8 @@ def test_debug_finds_what_a_plain_build_does_not(hop, capsys):
     source = hop / "hop.c"
     source.write_text(source.read_text().replace("obs[1] =", "obs[2] ="))
     assert main(["build", "./hop", "--debug", "--steps", "300"]) == 1
+    assert "with the default arguments:" in (seen := capsys.readouterr().err), seen
+    assert main(["build", "./hop", "--debug", "--steps", "300"]) == 1
     assert "heap-buffer-overflow" in capsys.readouterr().err
 
 

@@ -64,6 +64,30 @@ def test_doctor_finds_this_installation_in_order(capsys):
     assert all(entry["state"] != doctor.BROKEN for entry in findings.values())
 
 
+def test_doctor_names_extras_and_what_they_lack(capsys, monkeypatch):
+    monkeypatch.setitem(doctor.BRINGS, "gymnasium[box2d]", "no_such_module")
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (index,) = [i for i, line in enumerate(lines) if line.startswith("puffer-cli[box2d] ")]
+    words = lines[index].split()
+    assert words == ["puffer-cli[box2d]", "absent", "gymnasium[box2d]", "not", "installed"]
+    assert lines[index + 1].strip() == "`pip install 'puffer-cli[box2d]'`"
+    names = [line.split("  ")[0] for line in lines if not line.startswith(" ")]
+    assert len(names) == len(set(names))  # each thing once
+
+
+@pytest.mark.parametrize("columns", [60, 80, 99, 100])
+def test_meanings_stand_below_the_keys_where_there_is_no_room(capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["config", "squared"]) == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= columns
+    (index,) = [i for i, line in enumerate(lines) if line.startswith("train.gamma ")]
+    beside = "discount of a step" in lines[index]
+    assert beside == (columns >= 100)
+    assert beside or lines[index + 1] == "  discount of a step"
+
+
 @pytest.fixture
 def without_breakout(monkeypatch):
     import puffer_ocean

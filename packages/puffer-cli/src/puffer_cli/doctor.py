@@ -61,7 +61,7 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
         text = Text(finding.found)
         if finding.advice:
             text.append(f"\n{finding.advice}", style="dim")
-        table.add_row(finding.name, Text(finding.state, style=STYLES[finding.state]), text)
+        table.add_row(Text(finding.name), Text(finding.state, style=STYLES[finding.state]), text)
     console.print(table)
 
 

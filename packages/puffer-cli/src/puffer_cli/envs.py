@@ -20,14 +20,15 @@ def list_environments() -> list[dict[str, Any]]:
 
     One that does not load has "error" instead, and hides no other.
     """
-    from puffer_cli.python_environments import is_python
     from puffer_ocean import names
     from puffer_ocean.folders import registered
 
     found: list[dict[str, Any]] = []
-    for name in [*names(), *registered()]:
+    others = {name: entry.value for name, entry in registered().items()}
+    for name in [*names(), *others]:
+        in_python = ":" in others.get(name, "")  # a function in a module
         try:
-            found.append(_python(name) if is_python(name) else _native(name))
+            found.append(_python(name) if in_python else _native(name))
         except Exception as error:  # other packages may raise anything when they are imported
             found.append({"name": name, "error": str(error)})
     return found

@@ -63,12 +63,15 @@ def run(options: argparse.Namespace, values: Mapping[str, Any]) -> int:
     code = 0
     if options.debug:
         played, sets = _play(folder, options.steps)
-        document |= {"steps": options.steps, "sets": sets, "findings": played.findings}
+        document |= {"steps": options.steps, "sets": len(sets), "findings": played.findings}
         lines.append(
-            f"clean: {options.steps:,} random steps with each of {sets} sets of arguments, "
+            f"clean: {options.steps:,} random steps with each of {len(sets)} sets of arguments, "
             f"{sum(played.ends):,} episodes"
         )
         if played.findings:
+            document["arguments"] = broken = sets[len(played.ends)]
+            shown = ", ".join(f"{key} = {value}" for key, value in broken.items())
+            print(f"with {shown or 'the default arguments'}:", file=sys.stderr)
             print(played.findings, file=sys.stderr)
             lines.pop()
             code = 1
@@ -103,17 +106,18 @@ def _build_native(options: argparse.Namespace) -> int:
     return 0
 
 
-def _play(folder: Path, steps: int) -> tuple[Any, int]:
-    """Play a debug build; what it did, and how many sets of arguments there were."""
+def _play(folder: Path, steps: int) -> tuple[Any, list[dict[str, Any]]]:
+    """Play a debug build; what it did, and the sets of arguments that it was to be played with."""
     import tempfile
 
     from puffer_ocean import build, debug
     from puffer_ocean.library import Library
 
     release = Library(folder)
-    sets = [release.numbers(release.check_arguments(v)) for v in debug.variants(release)]
+    sets = debug.variants(release)
+    numbers = [release.numbers(release.check_arguments(each)) for each in sets]
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / build.library_in(folder).name
         build.compile_library(build.source_in(folder), library, debug=True)
-        played = debug.play(debug.compile_driver(Path(scratch)), library, steps, sets)
-    return played, len(sets)
+        played = debug.play(debug.compile_driver(Path(scratch)), library, steps, numbers)
+    return played, sets
