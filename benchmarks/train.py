@@ -43,10 +43,14 @@ ZOO: dict[str, Any] = {
     "clip_range": lambda left: 0.2 * left,
 }  # fmt: skip
 OURS: dict[str, Any] = {
-    "horizon": 32, "minibatch_size": 256, "replay_ratio": 10, "gae_lambda": 0.9, "gamma": 0.98,
-    "ent_coef": 0.0, "learning_rate": 0.01, "reward_clip": 0, "reward_scale": 0.1,
-    "vf_clip_coef": 1, "prio_alpha": 0, "total_timesteps": 100_000, "threads": 1, "device": "cpu",
+    "horizon": 32, "minibatch_size": 256, "replay_ratio": 20, "gae_lambda": 0.8, "gamma": 0.98,
+    "ent_coef": 0.0, "optimizer": "adamw", "learning_rate": 0.002, "beta1": 0.9, "eps": 1e-5,
+    "max_grad_norm": 0.5, "vf_coef": 1, "vf_clip_coef": 1e9, "reward_clip": 0, "vtrace": False,
+    "prio_alpha": 0, "total_timesteps": 100_000, "threads": 1, "device": "cpu",
 }  # fmt: skip
+OURS_POLICY = PolicyConfig(
+    network="mlp", hidden_size=64, num_layers=1, critic="separate", activation="tanh"
+)
 
 
 def trainer(name: str, network: str, threads: int) -> PuffeRL:
@@ -124,7 +128,7 @@ def solve(seed: int) -> tuple[int, float]:
     begin = time.perf_counter()
     vecenv = make(creator, backend=Serial, num_envs=8, seed=seed)
     torch.manual_seed(seed)
-    policy = make_policy(PolicyConfig(network="mlp", hidden_size=64, num_layers=1), vecenv)
+    policy = make_policy(OURS_POLICY, vecenv)
     trained = PuffeRL(TrainConfig(**OURS, seed=seed), vecenv, policy)
     returns: deque[float] = deque(maxlen=EPISODES)
     add = trained.rollout.statistics.add

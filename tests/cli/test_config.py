@@ -48,7 +48,8 @@ def test_gymnasium_has_its_own_settings():
     config = load_config("gymnasium/CartPole-v1", {"env.max_episode_steps": "10"})
     assert config.env == {"max_episode_steps": 10}
     assert config.train.env == "gymnasium/CartPole-v1"
-    assert config.origins["train.total_timesteps"].endswith("gymnasium.ini")
+    assert config.origins["train.threads"].endswith("gymnasium.ini")
+    assert config.origins["train.total_timesteps"].endswith("classic_control.ini")
 
 
 def test_free_arguments_are_literals_or_texts():

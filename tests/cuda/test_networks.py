@@ -1,9 +1,11 @@
 import math
 
+import gymnasium
 import pytest
 import torch
 
 from puffer_cuda.cells import GRU, LSTM
+from puffer_cuda.encoders import FlatEncoder
 from puffer_cuda.networks import MLP, MinGRU, layer_init
 
 
@@ -72,6 +74,14 @@ def test_mlp_layers_and_no_state():
         expected = (expected @ layer.weight.T + layer.bias).clamp(min=0)
     torch.testing.assert_close(network(x, (), torch.zeros(3, 5, dtype=torch.bool)), expected)
     assert network.initial_state(3, torch.device("cpu")) == ()
+
+
+def test_tanh_and_an_encoder_that_has_it_too():
+    network, x = MLP(8, 1, "tanh"), torch.randn(3, 8)
+    got, _ = network.forward_eval(x, ())
+    torch.testing.assert_close(got, torch.tanh(x @ network.layers[0].weight.T))
+    encoder = FlatEncoder(gymnasium.spaces.Box(-1, 1, (8,)), 4, "tanh")
+    torch.testing.assert_close(encoder(x), torch.tanh(x @ encoder.linear.weight.T))
 
 
 def test_layer_init():

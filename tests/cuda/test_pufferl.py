@@ -44,6 +44,37 @@ def test_unchanged_weights_give_the_rollouts_probabilities(network, env):
         assert logs["losses/clipfrac"] == 0
 
 
+@pytest.mark.parametrize("network", ["mlp", "mingru", "lstm"])
+def test_a_separate_critic_shares_nothing_with_the_actor(network):
+    env = make(env_creator("squared"), env_kwargs={"size": 3})
+    config = PolicyConfig(
+        network=network, hidden_size=32, num_layers=1, critic="separate", activation="tanh"
+    )
+    policy = make_policy(config, env)
+    observations = torch.rand(4, 6, *env.single_observation_space.shape)
+    state = policy.initial_state(4, torch.device("cpu"))
+    logits, values = policy(observations, state, torch.zeros(4, 6, dtype=torch.bool))
+    of_actor, of_critic = (
+        {
+            name
+            for name, parameter in policy.named_parameters()
+            if torch.autograd.grad(out.sum(), parameter, retain_graph=True, allow_unused=True)[0]
+            is not None
+        }
+        for out in (logits, values)
+    )
+    assert not of_actor & of_critic
+    assert of_actor | of_critic == {name for name, _ in policy.named_parameters()}
+    trained = trainer(policy=policy, env={"size": 3})
+    for _ in range(3):  # the states of both halves are kept and cleared
+        trained.evaluate()
+        r = trained.rollout
+        with torch.no_grad():
+            _, again = policy(r.observations, r.initial_state, r.starts)
+        torch.testing.assert_close(again, r.values[:, :-1], rtol=0, atol=1e-5)
+        assert abs(trained.train()["losses/approx_kl"]) < 1e-9
+
+
 @pytest.mark.parametrize("horizon", [1, 64])
 @pytest.mark.parametrize("network", ["mingru", "lstm", "gru"])
 def test_any_horizon(network, horizon):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 
 from puffer_cuda.networks import State
-from puffer_cuda.sampling import Logits
+from puffer_cuda.sampling import Logits, at_least_float32
 
 STATE_KEYS = ("lstm_h", "lstm_c")
 
@@ -73,7 +73,7 @@ class PolicyAdapter:
         """One step of a batch: logits, values `(batch,)` float32, new state."""
         with self._autocast(observations.device):
             logits, values, state = self._step(self._act, observations, state)
-        return logits, values.float().flatten(), state
+        return logits, at_least_float32(values).flatten(), state
 
     def learn(self, observations: Tensor, state: State, starts: Tensor) -> tuple[Logits, Tensor]:
         """Segments `(segments, time, *obs)`: logits and values `(segments, time)`."""
@@ -86,7 +86,7 @@ class PolicyAdapter:
                 call = self._act if self.has_initial_state else self._learn
                 logits, values, _ = self._step(call, observations.flatten(0, 1), state)
                 logits = unflatten(logits, starts.shape)
-        return logits, values.float().view(starts.shape)
+        return logits, at_least_float32(values).view(starts.shape)
 
     def _step(
         self, call: Callable[..., Any], observations: Tensor, state: State

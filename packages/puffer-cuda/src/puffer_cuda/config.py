@@ -79,6 +79,9 @@ class TrainConfig(Section):
 
     gamma: Share = Field(0.995, description="discount of a step")
     gae_lambda: Share = Field(0.90, description="decay of the advantage estimate")
+    vtrace: bool = Field(
+        True, description="advantages follow the epoch's updates, see rho_clip; false: GAE, once"
+    )
     rho_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the error")
     c_clip: Positive = Field(1.0, description="upper clip of the importance ratio in the trace")
     reward_scale: Positive = Field(1.0, description="factor on rewards, before the clip")
@@ -157,6 +160,12 @@ class PolicyConfig(Section):
     )
     network: Literal["mlp", "mingru", "lstm", "gru"] = Field(
         "mingru", description="mlp, or with memory: mingru, lstm, gru"
+    )
+    critic: Literal["shared", "separate"] = Field(
+        "shared", description="separate: the value has an encoder and a network of its own"
+    )
+    activation: Literal["relu", "tanh"] = Field(
+        "relu", description="of the flat and the nested encoder, and of mlp"
     )
     hidden_size: Count = Field(128, description="width")
     num_layers: Annotated[Whole, Field(ge=0)] = Field(1, description="layers of the network")

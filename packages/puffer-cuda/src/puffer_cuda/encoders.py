@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from puffer_core import APIUsageError
 from puffer_cuda.images import SMALLEST_NATURE, Impala, Nature, image_shape
 from puffer_cuda.nativize import NativeTensor, nativize_dtype, nativize_tensor
-from puffer_cuda.networks import layer_init
+from puffer_cuda.networks import ACTIVATIONS, layer_init
 
 Emulated: TypeAlias = "Mapping[str, Any] | bool"
 """`env.emulated`: the dtypes of a wrapped environment's observations, or False."""
@@ -22,21 +22,24 @@ ONE_HOT_LIMIT = 1024  # choices; a Discrete with more enters as a number
 
 
 class FlatEncoder(nn.Module):
-    """Observations of any shape and dtype as one float vector, Linear, ReLU."""
+    """Observations of any shape and dtype as one float vector, Linear, activation."""
 
-    def __init__(self, space: gymnasium.spaces.Box, hidden_size: int) -> None:
+    def __init__(
+        self, space: gymnasium.spaces.Box, hidden_size: int, activation: str = "relu"
+    ) -> None:
         super().__init__()
+        self.activation = activation
         self.dims = len(space.shape)
         self.linear = layer_init(nn.Linear(math.prod(space.shape), hidden_size))
 
     def forward(self, observations: Tensor) -> Tensor:
         """`(..., *obs)` to `(..., hidden)`."""
         flat = observations.flatten(-self.dims) if self.dims else observations[..., None]
-        return torch.relu(self.linear(flat.float()))
+        return ACTIVATIONS[self.activation](self.linear(flat.float()))
 
 
 class NestedEncoder(nn.Module):
-    """Un-flattened observations, their leaves side by side as floats, Linear, ReLU.
+    """Un-flattened observations, their leaves side by side as floats, Linear, activation.
 
     Without it, the bytes of a mixed structure would be taken for its values. A choice (Discrete,
     MultiDiscrete) is a one-hot vector; leaves of uint8, which images are, count in units of 255,
@@ -44,7 +47,11 @@ class NestedEncoder(nn.Module):
     """
 
     def __init__(
-        self, emulated: Mapping[str, Any], spaces: list[gymnasium.Space[Any]], hidden_size: int
+        self,
+        emulated: Mapping[str, Any],
+        spaces: list[gymnasium.Space[Any]],
+        hidden_size: int,
+        activation: str = "relu",
     ) -> None:
         """Read the layout.
 
@@ -52,8 +59,10 @@ class NestedEncoder(nn.Module):
             emulated: `env.emulated`.
             spaces: of the leaves, in the order of the layout.
             hidden_size: features to give.
+            activation: relu or tanh.
         """
         super().__init__()
+        self.activation = activation
         self.dtype = nativize_dtype(emulated)
         self.starts: list[Tensor | None] = []  # of one-hot leaves: their smallest values
         self.choices: list[list[int]] = []  # their numbers of choices
@@ -77,14 +86,16 @@ class NestedEncoder(nn.Module):
         for leaf, starts, choices in zip(leaves, self.starts, self.choices, strict=True):
             flat = leaf.reshape(*batch, -1)
             values.append(_float(flat) if starts is None else _one_hot(flat, starts, choices))
-        return torch.relu(self.linear(torch.cat(values, -1)))
+        return ACTIVATIONS[self.activation](self.linear(torch.cat(values, -1)))
 
 
-def make_encoder(env: Any, hidden_size: int, name: str = "auto") -> nn.Module:
+def make_encoder(
+    env: Any, hidden_size: int, name: str = "auto", activation: str = "relu"
+) -> nn.Module:
     """The encoder of that name for the observations of `env`, an environment or a vectorizer.
 
     "auto": nested for what is no Box; nature for byte images of at least 36 x 36; flat for the
-    rest.
+    rest. `activation` is that of flat and nested ones; those of images have ReLU.
 
     Raises:
         APIUsageError: an encoder that does not fit the observations.
@@ -100,14 +111,14 @@ def make_encoder(env: Any, hidden_size: int, name: str = "auto") -> nn.Module:
     if name == "nested":
         if not isinstance(emulated, Mapping):
             raise APIUsageError(f"policy.encoder = nested un-flattens Dict and Tuple, got {space}.")
-        return NestedEncoder(emulated, spaces, hidden_size)
+        return NestedEncoder(emulated, spaces, hidden_size, activation)
     if name == "flat":
         if nested:
             raise APIUsageError(
                 "policy.encoder = flat would read the bytes of a nested observation as its "
                 "values; use auto or nested."
             )
-        return FlatEncoder(space, hidden_size)
+        return FlatEncoder(space, hidden_size, activation)
     if nested or image is None:
         raise APIUsageError(
             f"policy.encoder = {name} reads images, uint8 of shape (height, width), (channels, "

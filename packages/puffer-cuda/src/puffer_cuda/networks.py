@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from puffer_cuda.scan import linear_scan
 
 State = tuple[Tensor, ...]
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
 def layer_init(layer: nn.Linear, std: float = math.sqrt(2), bias_const: float = 0.0) -> nn.Linear:
@@ -21,10 +22,11 @@ def layer_init(layer: nn.Linear, std: float = math.sqrt(2), bias_const: float = 
 
 
 class MLP(nn.Module):
-    """`num_layers` times Linear and ReLU; has no state."""
+    """`num_layers` times Linear and an activation; has no state."""
 
-    def __init__(self, hidden_size: int, num_layers: int) -> None:
+    def __init__(self, hidden_size: int, num_layers: int, activation: str = "relu") -> None:
         super().__init__()
+        self.activation = activation
         self.layers = nn.ModuleList(
             layer_init(nn.Linear(hidden_size, hidden_size)) for _ in range(num_layers)
         )
@@ -36,7 +38,7 @@ class MLP(nn.Module):
     def forward_eval(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step, `x` is `(batch, hidden)`."""
         for layer in self.layers:
-            x = torch.relu(layer(x))
+            x = ACTIVATIONS[self.activation](layer(x))
         return x, state
 
     def forward(self, x: Tensor, state: State, starts: Tensor) -> Tensor:
@@ -70,7 +72,7 @@ class MinGRULayer(nn.Module):
     def forward_eval(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step: `x` and `state` are `(batch, hidden)`; returns (y, new state)."""
         x, candidate, gate, highway = self.gates(x)
-        state = (1 - gate) * state + gate * candidate
+        state = torch.lerp(state, candidate, gate)
         return torch.lerp(x, state, highway), state
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> Tensor:

@@ -21,7 +21,9 @@ def make_optimizer(
     c = config
     if c.optimizer == "adamw":
         betas = (c.beta1, c.beta2)
-        return torch.optim.AdamW(parameters, c.learning_rate, betas, c.eps, c.weight_decay)
+        return torch.optim.AdamW(
+            parameters, c.learning_rate, betas, c.eps, c.weight_decay, fused=True
+        )
     betas = (0.9, c.beta2)  # of the vectors' AdamW steps; beta1 is the matrices' momentum
     return Muon(parameters, c.learning_rate, c.beta1, c.weight_decay, c.adamw_ratio, betas, c.eps)
 

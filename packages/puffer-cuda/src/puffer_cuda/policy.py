@@ -53,12 +53,20 @@ class Decoder(nn.Module):
 
     def forward(self, hidden: Tensor) -> tuple[Logits, Tensor]:
         """`(..., hidden)` to logits and values `(...)`."""
-        value = self.critic(hidden).squeeze(-1)
-        output = self.actor(hidden)
+        return self.logits(hidden), self.value(hidden)
+
+    def logits(self, hidden: Tensor) -> Logits:
+        """`(..., hidden)` to logits."""
+        output: Tensor = self.actor(hidden)
         if self.log_std is not None:
             std = self.log_std.clamp(*LOG_STD_BOUNDS).exp()
-            return Normal(output, std.expand_as(output), validate_args=False), value
-        return (output if self.discrete else output.split(self.heads, -1)), value
+            return Normal(output, std.expand_as(output), validate_args=False)
+        return output if self.discrete else torch.split(output, self.heads, -1)
+
+    def value(self, hidden: Tensor) -> Tensor:
+        """`(..., hidden)` to values `(...)`."""
+        value: Tensor = self.critic(hidden)
+        return value.squeeze(-1)
 
 
 class Policy(nn.Module):
@@ -70,12 +78,12 @@ class Policy(nn.Module):
     def __init__(self, encoder: nn.Module, network: nn.Module, decoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
-        self.network = network
-        self.decoder = decoder
+        self.network: Any = network
+        self.decoder: Any = decoder
 
     def initial_state(self, batch: int, device: torch.device) -> State:
         """The state of `batch` agents at the beginning of their episodes."""
-        state: State = self.network.initial_state(batch, device)  # type: ignore[operator]
+        state: State = self.network.initial_state(batch, device)
         return state
 
     def forward_eval(self, observations: Tensor, state: State) -> tuple[Logits, Tensor, State]:
@@ -89,7 +97,7 @@ class Policy(nn.Module):
             logits, values `(batch,)`, the state after the step.
         """
         hidden = self.encoder(observations)
-        hidden, state = self.network.forward_eval(hidden, state)  # type: ignore[operator]
+        hidden, state = self.network.forward_eval(hidden, state)
         logits, values = self.decoder(hidden)
         return logits, values, state
 
@@ -109,6 +117,46 @@ class Policy(nn.Module):
         return logits, values
 
 
+class SeparateCritic(Policy):
+    """A policy whose value function has an encoder and a network of its own.
+
+    The state is that of the network, then that of the critic's network.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        network: nn.Module,
+        decoder: Decoder,
+        critic_encoder: nn.Module,
+        critic_network: nn.Module,
+    ) -> None:
+        super().__init__(encoder, network, decoder)
+        self.critic_encoder = critic_encoder
+        self.critic_network: Any = critic_network
+
+    def initial_state(self, batch: int, device: torch.device) -> State:
+        """The state of `batch` agents at the beginning of their episodes."""
+        own = super().initial_state(batch, device)
+        return (*own, *self.critic_network.initial_state(batch, device))
+
+    def forward_eval(self, observations: Tensor, state: State) -> tuple[Logits, Tensor, State]:
+        """One step of a batch of agents, as `Policy.forward_eval`."""
+        half = len(state) // 2
+        hidden, own = self.network.forward_eval(self.encoder(observations), state[:half])
+        features, of_critic = self.critic_network.forward_eval(
+            self.critic_encoder(observations), state[half:]
+        )
+        return self.decoder.logits(hidden), self.decoder.value(features), (*own, *of_critic)
+
+    def forward(self, observations: Tensor, state: State, starts: Tensor) -> tuple[Logits, Tensor]:
+        """Whole segments, as `Policy.forward`."""
+        half = len(state) // 2
+        hidden = self.network(self.encoder(observations), state[:half], starts)
+        features = self.critic_network(self.critic_encoder(observations), state[half:], starts)
+        return self.decoder.logits(hidden), self.decoder.value(features)
+
+
 def make_policy(config: PolicyConfig, env: Any) -> Policy:
     """The policy that `config` describes.
 
@@ -117,8 +165,11 @@ def make_policy(config: PolicyConfig, env: Any) -> Policy:
         env: a vectorizer or environment; its `single_observation_space` and `single_action_space`
             are one agent's, and `emulated` says whether observations are to be un-flattened.
     """
-    return Policy(
-        make_encoder(env, config.hidden_size, config.encoder),
-        NETWORKS[config.network](config.hidden_size, config.num_layers),
-        Decoder(env.single_action_space, config.hidden_size),
-    )
+
+    def parts() -> tuple[nn.Module, nn.Module]:
+        encoder = make_encoder(env, config.hidden_size, config.encoder, config.activation)
+        network, sizes = NETWORKS[config.network], (config.hidden_size, config.num_layers)
+        return encoder, MLP(*sizes, config.activation) if network is MLP else network(*sizes)
+
+    actor = (*parts(), Decoder(env.single_action_space, config.hidden_size))
+    return SeparateCritic(*actor, *parts()) if config.critic == "separate" else Policy(*actor)

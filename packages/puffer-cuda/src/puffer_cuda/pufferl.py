@@ -171,18 +171,19 @@ class PuffeRL:
         updates = 0
         for chosen in order:
             with self.profile("train/advantage"):
-                estimate = advantages(
-                    rollout.rewards[used],
-                    rollout.terminals[used],
-                    rollout.truncations[used],
-                    rollout.values[used],
-                    rollout.final_values[used],
-                    ratios,
-                    c.gamma,
-                    c.gae_lambda,
-                    c.rho_clip,
-                    c.c_clip,
-                )
+                if c.vtrace or not updates:  # GAE does not change from update to update
+                    estimate = advantages(
+                        rollout.rewards[used],
+                        rollout.terminals[used],
+                        rollout.truncations[used],
+                        rollout.values[used],
+                        rollout.final_values[used],
+                        ratios,
+                        c.gamma,
+                        c.gae_lambda,
+                        c.rho_clip,
+                        c.c_clip,
+                    )
                 if c.prio_alpha:
                     chances = priorities(estimate * masks, c.prio_alpha)
                     chosen = torch.multinomial(

@@ -76,10 +76,15 @@ def mask_logits(
     )
 
 
+def at_least_float32(x: Tensor) -> Tensor:
+    """Half precisions as float32, the others as they are."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def _discrete(
     logits: Tensor, action: Tensor | None, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    log_probs = torch.log_softmax(logits.float(), -1)
+    log_probs = torch.log_softmax(at_least_float32(logits), -1)
     probs = log_probs.exp()
     if action is None:  # inverse of the cumulative distribution; never past the last choice
         cumulative = probs.cumsum(-1)[..., :-1]

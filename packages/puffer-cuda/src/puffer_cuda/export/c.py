@@ -56,6 +56,8 @@ def source(policy: nn.Module, env: Any, recording: Recording, title: str) -> str
         if type(part) not in known:
             names = " and ".join(kind.__name__ for kind in known)
             raise APIUsageError(REFUSED.format(type(part).__name__, f"C has {names}"))
+        if getattr(part, "activation", "relu") != "relu":
+            raise APIUsageError(REFUSED.format("policy.activation = tanh", "C has relu"))
     assert isinstance(network, (MLP, MinGRU))
     assert isinstance(encoder, FlatEncoder)
     assert isinstance(decoder, Decoder)

@@ -108,6 +108,8 @@ def unsupported_objects(vecenv: Any, policy: Any) -> str:
     for part, known in zip(parts, ((FlatEncoder,), (MLP, MinGRU), (Decoder,)), strict=True):
         if type(part) not in known:
             return f"it does not know {type(part).__name__}"
+        if getattr(part, "activation", "relu") != "relu":
+            return "it knows no activation but relu"
     if not isinstance(vecenv, Native):
         return "it steps C environments with vec.backend = native"
     if type(vecenv.driver_env) is not OceanEnv:  # a subclass may step in its own way

@@ -359,6 +359,8 @@ def _policy_config(policy: Policy) -> PolicyConfig:
     return PolicyConfig(
         encoder="flat",
         network="mlp" if isinstance(network, MLP) else "mingru",
+        critic="shared",
+        activation="relu",
         hidden_size=encoder.linear.out_features,
         num_layers=len(network.layers),
     )
