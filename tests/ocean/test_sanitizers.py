@@ -75,7 +75,8 @@ def test_what_describe_refuses_is_left_out():
         if values.get("gems") == 200:
             raise APIUsageError("more gems than there is room for")
 
-    arguments = {name: SimpleNamespace(default=5) for name in ("size", "gems")}
+    size = SimpleNamespace(kind="int", type=int, default=5, low=3, high=9)
+    gems = SimpleNamespace(kind="int", type=int, default=5, low=1, high=200)
+    arguments = {"size": size, "gems": gems}
     library = SimpleNamespace(arguments=arguments, check_arguments=dict, describe=describe)
-    samples = {"size": [3, 9], "gems": [1, 200]}
-    assert debug.variants(library, samples) == [{}, {"size": 3}, {"size": 9}, {"gems": 1}]
+    assert debug.variants(library) == [{}, {"size": 3}, {"size": 9}, {"gems": 1}]
