@@ -6,10 +6,12 @@ finite observations inside the space, `perf` in 0..1, an allowed choice in every
 """
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from ocean_samples import variants
 
+from puffer_core import APIUsageError
 from puffer_ocean import build, debug, load, names
 
 
@@ -66,3 +68,15 @@ def test_a_broken_environment_is_caught(finding, old, new, driver, shelf, tmp_pa
     build.compile_library(tmp_path / "broken.c", tmp_path / "broken.so", debug=True)
     findings = debug.play(driver, tmp_path / "broken.so", 400, [[11.0]]).findings
     assert re.search(finding, findings), findings
+
+
+def test_what_describe_refuses_is_left_out():
+    def describe(values):
+        if values.get("gems") == 200:
+            raise APIUsageError("more gems than there is room for")
+
+    size = SimpleNamespace(kind="int", type=int, default=5, low=3, high=9)
+    gems = SimpleNamespace(kind="int", type=int, default=5, low=1, high=200)
+    arguments = {"size": size, "gems": gems}
+    library = SimpleNamespace(arguments=arguments, check_arguments=dict, describe=describe)
+    assert debug.variants(library) == [{}, {"size": 3}, {"size": 9}, {"gems": 1}]

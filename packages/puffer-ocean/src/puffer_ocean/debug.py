@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from puffer_core import APIUsageError
 from puffer_ocean import build
 from puffer_ocean.arguments import BOOL, ENUM, TEXT, Argument
 from puffer_ocean.library import Library
@@ -49,6 +50,8 @@ def variants(
 ) -> list[dict[str, Any]]:
     """The defaults, then each sample of each argument beside the defaults of the others.
 
+    Samples that `describe` refuses beside these defaults are left out.
+
     Args:
         library: of the environment.
         instead: values in place of the samples, by argument.
@@ -57,7 +60,15 @@ def variants(
     for name, argument in library.arguments.items():
         values = (instead or {}).get(name, samples(argument))
         found += [{name: value} for value in values if value != argument.default]
-    return found
+    return [given for given in found if not given or _fits(library, given)]
+
+
+def _fits(library: Library, given: dict[str, Any]) -> bool:
+    try:
+        library.describe(library.check_arguments(given))
+    except APIUsageError:
+        return False
+    return True
 
 
 @functools.cache

@@ -133,14 +133,18 @@ PUFFER_FN void observe(const puffer_env *env, const State *s) {
     const int32_t view = (int32_t)env->args[VIEW], seen = 2 * view + 1, pitch = s->pitch;
     uint8_t *obs = (uint8_t *)env->observations;
     const uint8_t *from = s->cells + s->agent - view * (pitch + 1);
-    for (int32_t row = 0; row < seen; row++)
-        for (int32_t column = 0; column < seen; column++)
-            obs[row * seen + column] = from[row * pitch + column];
+    if (view == 4) /* a fixed size is faster */
+        for (int32_t row = 0; row < 9; row++) memcpy(obs + row * 9, from + row * pitch, 9);
+    else
+        for (int32_t row = 0; row < seen; row++)
+            memcpy(obs + row * seen, from + row * pitch, (size_t)seen);
     obs += seen * seen;
-    obs[0] = s->goal / pitch < s->agent / pitch;
-    obs[1] = s->goal / pitch > s->agent / pitch;
-    obs[2] = s->goal % pitch < s->agent % pitch;
-    obs[3] = s->goal % pitch > s->agent % pitch;
+    const int32_t rows = s->goal / pitch - s->agent / pitch;
+    const int32_t columns = s->goal - s->agent - rows * pitch;
+    obs[0] = rows < 0;
+    obs[1] = rows > 0;
+    obs[2] = columns < 0;
+    obs[3] = columns > 0;
 }
 
 PUFFER_FN void reset(puffer_env *env, State *s) {
