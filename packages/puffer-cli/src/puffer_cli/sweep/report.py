@@ -136,7 +136,7 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
         axes.errorbar(costs, scores, errors, fmt="o", ms=4, c="#1f6feb", lw=1)
     axes.set(xscale="log", xlabel="cost in seconds", ylabel=str(result["metric"]))
     axes.set_title(f"{result['env']}: {len(trials)} trials", loc="left")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
     expected = [score for entry in shown for score in entry["scores"]]
     low, high = (min(expected), max(expected)) if expected else (0.0, 1.0)
     margin = 0.05 * (high - low) or 1.0
@@ -149,6 +149,7 @@ def draw(study: Study, tuner: Tuner, result: Mapping[str, Any], path: str) -> No
             small.plot(entry["values"], entry["scores"], c="#1f6feb", lw=1.5)
             if parameter.kind in ("log_normal", "uniform_pow2"):
                 small.set_xscale("log", base=2 if parameter.kind == "uniform_pow2" else 10)
+                small.xaxis.set_minor_formatter("")  # labels between powers run into each other
         small.set_title(f"{entry['name']}  {entry['importance']:.0%}", loc="left", fontsize=9)
         small.tick_params(labelsize=8)
         small.set_ylim(low - margin, high + margin)  # the same for all: steep is important
