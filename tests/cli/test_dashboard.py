@@ -58,9 +58,9 @@ def test_bars_are_the_shares():
 
 
 def test_the_machine_is_watched_on_a_terminal_alone(monkeypatch):
-    monkeypatch.setattr("puffer_cli.utilization.psutil.cpu_percent", lambda: 37.0)
+    monkeypatch.setattr("psutil.cpu_percent", lambda: 37.0)
     memory = type("Memory", (), {"percent": 97.0})
-    monkeypatch.setattr("puffer_cli.utilization.psutil.virtual_memory", memory)
+    monkeypatch.setattr("psutil.virtual_memory", memory)
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     with Dashboard(console, "title") as dashboard:
         machine = dashboard._machine

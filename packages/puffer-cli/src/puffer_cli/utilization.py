@@ -7,8 +7,6 @@ import threading
 from collections import deque
 from typing import Any
 
-import psutil
-
 
 class Utilization(threading.Thread):
     """Watches the machine in the background, until `stop`.
@@ -39,6 +37,8 @@ class Utilization(threading.Thread):
 
     def run(self) -> None:
         """Measure, again and again."""
+        import psutil  # most commands show no dashboard
+
         psutil.cpu_percent()  # the first one means nothing
         while not self._stopped.wait(self.delay):
             self.cpu_util.append(psutil.cpu_percent())
