@@ -151,7 +151,7 @@ def test_a_library_of_another_contract_is_refused(message, shelf, add_source):
             part = shelf / "include" / name
             part.write_text(part.read_text().replace("].rng", "].rng[0]"))
     if "buffers" in message:
-        harness = shelf / "include" / "puffer_harness.h"
+        harness = shelf / "include" / "puffer_episode.h"
         lines = harness.read_text().splitlines(keepends=True)
         harness.write_text("".join(line for line in lines if "b->masks" not in line))
     build.compile_library(add_source("small", source), build.library("small"))

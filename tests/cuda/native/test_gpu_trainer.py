@@ -10,7 +10,7 @@ import native_trainers
 import pytest
 import torch
 
-from puffer_cuda.config import TrainConfig
+from puffer_cuda.config import TrainConfig, VecConfig
 from puffer_cuda.native import build, library
 
 HERE = Path(__file__).parent
@@ -32,7 +32,8 @@ def test_the_gpus_trainer_passes_the_tests_of_the_cpus(module):
     assert result.returncode == 0, result.stdout[-3000:]
 
 
-def test_rollouts_agree_with_the_cpus(monkeypatch):
+@pytest.mark.parametrize("buffers", [1, 2, 5, 24])
+def test_rollouts_agree_with_the_cpus(monkeypatch, buffers):
     monkeypatch.setattr(library, "load_cuda", native_trainers.emulated)
     monkeypatch.setattr(native_trainers.trainer_module, "choose_device", torch.device)
 
@@ -40,7 +41,8 @@ def test_rollouts_agree_with_the_cpus(monkeypatch):
         # poles that fall at different times: episodes are cut at different ones, too
         vecenv = native_trainers.make_vecenv("cartpole", max_steps=14)
         config = TrainConfig(device=device, horizon=32, seed=5, threads=2)
-        trained = kind(config, vecenv, native_trainers.policy_for(vecenv))
+        vec = VecConfig(num_buffers=buffers)
+        trained = kind(config, vecenv, native_trainers.policy_for(vecenv), vec=vec)
         for _ in range(3):  # states and clocks go on from one to the next
             trained.evaluate()
             yield {name: tensor.clone() for name, tensor in vars(trained.rollout).items()}

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -162,15 +164,16 @@ def test_a_reward_that_is_not_finite_names_the_agent():
     trained = make_native()
     ffi = library.declarations()
     env = trained.vecenv.driver_env
-    step, vec, buffers = env.native_parts()
+    functions, vec, buffers = env.native_parts()
 
     @ffi.callback("void (*)(void *, int32_t, int32_t)")
     def broken(_, first, last):
-        step(vec, first, last)
+        functions.step(vec, first, last)
         buffers["rewards"][7] = np.nan
 
     address = library.address(broken)
-    env.native_parts = lambda: (ffi.cast("void *", address), vec, buffers)
+    changed = SimpleNamespace(step=ffi.cast("void *", address))
+    env.native_parts = lambda: (changed, vec, buffers)
     policy = trained.policy
     trained = NativePuffeRL(TrainConfig(horizon=16), trained.vecenv, policy)
     with pytest.raises(FloatingPointError, match=r"reward nan for agent 7 in step 0"):
@@ -183,19 +186,20 @@ def test_an_observation_that_is_not_finite_names_the_place(network, step):
     trained = make_native("cartpole", policy={"network": network})
     ffi = library.declarations()
     env = trained.vecenv.driver_env
-    original, vec, buffers = env.native_parts()
+    functions, vec, buffers = env.native_parts()
     calls = [0] * 24  # of each environment
 
     @ffi.callback("void (*)(void *, int32_t, int32_t)")
     def broken(_, first, last):
-        original(vec, first, last)
+        functions.step(vec, first, last)
         for i in range(first, last):
             calls[i] += 1
         if first <= 7 < last and calls[7] == step:
             buffers["observations"][7, 2] = np.inf
 
     address = library.address(broken)
-    env.native_parts = lambda: (ffi.cast("void *", address), vec, buffers)
+    changed = SimpleNamespace(step=ffi.cast("void *", address))
+    env.native_parts = lambda: (changed, vec, buffers)
     trained = NativePuffeRL(TrainConfig(horizon=16), trained.vecenv, trained.policy)
     if step == 0:
         buffers["observations"][7, 2] = np.inf
