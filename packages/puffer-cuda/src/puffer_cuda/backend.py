@@ -100,10 +100,8 @@ def make_trainer(
 
     if chosen == "torch":
         return PuffeRL(train, vecenv, policy, logger), ""
-    vec, on_gpu = (
-        vec or VecConfig.model_validate({}),
-        gpu_of(choose_device(train.device)) is not None,
-    )
+    vec = vec or VecConfig.model_validate({})
+    on_gpu = gpu_of(choose_device(train.device)) is not None
     if objection := unsupported_on_gpu(vec, chosen, on_gpu):
         raise APIUsageError(objection + ".")
     reason = unsupported_objects(vecenv, policy) or unsupported_device(train, on_gpu)
