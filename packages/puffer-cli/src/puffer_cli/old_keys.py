@@ -83,7 +83,6 @@ GONE = {
     "train.torch_deterministic": "runs on the CPU repeat exactly",
     "train.use_rnn": "policy.network",
     "train.verb_eps": "actions are drawn from the policy alone",
-    "train.vtrace": "train.rho_clip and train.c_clip",
     "vec.seed": "train.seed seeds the environments too",
 }
 
