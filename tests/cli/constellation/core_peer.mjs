@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 
 const [page, wasm] = process.argv.slice(2);
 const { plainCore, wasmCore } = await import(page);
-const cores = { javascript: plainCore() };
+const cores = { javascript: await plainCore() };
 if (wasm) cores.webassembly = await wasmCore(readFileSync(wasm));
 const types = { f4: Float32Array, f8: Float64Array, u1: Uint8Array, u4: Uint32Array };
 

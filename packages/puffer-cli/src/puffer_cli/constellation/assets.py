@@ -19,6 +19,7 @@ TYPES = {
 }
 
 IMPORT = re.compile(r'^import (\{[^}]*\}|\* as \w+) from "\./([\w.]+)";\n', re.MULTILINE)
+LATER = re.compile(r'await import\("\./([\w.]+)"\)')
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) (\w+))", re.MULTILINE)
 
 
@@ -34,8 +35,9 @@ def files() -> dict[str, bytes]:
 def bundle(main: str = MAIN, folder: Path = PAGE) -> str:
     """All modules that `main` needs in one script, each in a function of its own.
 
-    The modules keep to two forms, `import {...} from "./file.js";` (also `* as name`) and `export`
-    before a declaration, each at the start of a line; nothing else is looked at.
+    The modules keep to three forms: `import {...} from "./file.js";` (also `* as name`) and `export`
+    before a declaration, each at the start of a line, and `await import("./file.js")` for what only
+    some pages need; nothing else is looked at.
     """
     done: dict[str, str] = {}
 
@@ -45,10 +47,11 @@ def bundle(main: str = MAIN, folder: Path = PAGE) -> str:
         if name in done:
             return
         source = (folder / name).read_text(encoding="utf-8")
-        for _, other in IMPORT.findall(source):
+        for other in [other for _, other in IMPORT.findall(source)] + LATER.findall(source):
             add(other, (*above, name))
         exported = EXPORT.findall(source)
         source = EXPORT.sub("", IMPORT.sub(_local_import, source))
+        source = LATER.sub(lambda match: _variable(match[1]), source)
         source = source.replace("import.meta.url", "document.baseURI")
         body = f"{source}\nreturn {{ {', '.join(exported)} }};"
         done[name] = f"const {_variable(name)} = (() => {{\n{body}\n}})();"

@@ -6,7 +6,6 @@ import { makeCore } from "./core.js";
 import { SCALES, forward } from "./scales.js";
 import { entry } from "./state.js";
 import { colorRows, densityPalette, fillPalette } from "./colors.js";
-import { openCard } from "./webgl.js";
 
 export const BINS = 64;
 const MASKS = 24; // columns beside the data's own, for filters that are no range
@@ -36,14 +35,15 @@ export class Model {
       return this.wasm;
     });
     this.#adopt(parsed, core);
-    this.#chooseCard();
+    await this.#chooseCard();
   }
 
   /** Let a graphics card draw the points, or not; `?renderer=webgl2` or `pixels` decides instead. */
-  #chooseCard() {
+  async #chooseCard() {
     const asked = new URLSearchParams(location.search).get("renderer");
     if (asked === "pixels" || !(asked === "webgl2" || this.n > MANY)) return void (this.card = null);
     if (this.card) return this.card.forget();
+    const { openCard } = await import("./webgl.js");
     this.card = openCard(asked === "webgl2");
     this.card?.canvas.addEventListener("webglcontextlost", () => {
       this.card = null;
