@@ -72,7 +72,7 @@ class MinGRULayer(nn.Module):
     def forward_eval(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step: `x` and `state` are `(batch, hidden)`; returns (y, new state)."""
         x, candidate, gate, highway = self.gates(x)
-        state = torch.lerp(state, candidate, gate)
+        state = (1 - gate) * state + gate * candidate
         return torch.lerp(x, state, highway), state
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> Tensor:
