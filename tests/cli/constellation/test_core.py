@@ -257,8 +257,8 @@ def test_points(peer, native, table, alpha, data):
     mapping = np.array([4.0, 10.0, -3.0, 7.0, 2.0, 13.0])
     step = data.draw(st.sampled_from([1, 3]))
     arguments = (
-        x, y, n, step, mapping, fails, color, palette, stamp, stamps.reshape(-1), sizes, side, alpha,
-        pixels, 20, 15,
+        x, y, n, step, mapping, fails, color, palette, stamp, stamps.reshape(-1), sizes, side,
+        alpha, pixels, 20, 15,
     )  # fmt: skip
     drawn = agree(peer, native, "points", *arguments)
     px = np.where(np.isfinite(x), x.astype(float) * 4 + 10, 2)
