@@ -1,6 +1,6 @@
 """Frames of Constellation in headless Chromium, without a GPU.
 
-    uv run --group browser python benchmarks/constellation.py [--rows 100000] [--peers]
+    uv run --group browser python benchmarks/constellation.py [--rows N] [--seconds S] [--peers]
 
 Two scatter plots and the histograms that fit on the screen; a brush is dragged and a plot zoomed in
 turn, one step a frame. Prints frames a second, milliseconds of the main thread a frame, the time to

@@ -1,4 +1,4 @@
-"""Plotly's scattergl and regl-scatterplot at the work of `constellation.py`, fetched by npm."""
+"""Plotly's scattergl and regl-scatterplot at the work of constellation.py; npm fetches them."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ async ({ peer, seconds }) => {
         for (const [x, y] of [[0, 1], [2, 3]]) {
             const div = document.body.appendChild(document.createElement("div"));
             const marker = { size: 3, color: columns[y], colorscale: "Viridis" };
-            const places = { x: columns[x], y: columns[y] };
-            const trace = { type: "scattergl", mode: "markers", ...places, marker };
+            const points = { x: columns[x], y: columns[y], marker };
+            const trace = { type: "scattergl", mode: "markers", ...points };
             await Plotly.newPlot(div, [trace], { width: 660, height: 440 });
             found.push({
                 show: (rows) => Plotly.restyle(div, {

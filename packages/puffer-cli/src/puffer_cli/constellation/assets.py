@@ -35,9 +35,9 @@ def files() -> dict[str, bytes]:
 def bundle(main: str = MAIN, folder: Path = PAGE) -> str:
     """All modules that `main` needs in one script, each in a function of its own.
 
-    The modules keep to three forms: `import {...} from "./file.js";` (also `* as name`) and
-    `export` before a declaration, each at the start of a line, and `await import("./file.js")` for
-    what only some pages need; nothing else is looked at.
+    Modules keep to three forms: `import {...} from "./file.js";` (also `* as name`) and `export`
+    before a declaration, each at the start of a line, and `await import("./file.js")` for what only
+    some pages need; nothing else is looked at.
     """
     done: dict[str, str] = {}
 

@@ -87,12 +87,14 @@ class Constellation extends HTMLElement {
     const several = (name) => (model.column(name)?.labels?.length ?? 0) > 1;
     const color = several("env") && model.column("env").labels.length <= 7 ? "env" : score;
     const names = header.curves.map(({ name }) => name);
+    const y = names.find((name) => name === score) ?? names.find((name) => /score|perf|return|reward/.test(name)) ?? names[1] ?? "";
+    const x = [/agent_steps|^_?step/i, /time/i, /./].map((word) => names.find((name) => name !== y && word.test(name))).find(Boolean) ?? y;
     return {
       cost, score, color, least: /loss|error|cost/.test(score),
       a: { x: cost, y: score },
       b: { x: plane[0] ?? settings[0] ?? rest(score, cost), y: plane[1] ?? settings[1] ?? score },
       cloud: { x: settings[0] ?? cost, y: score, z: settings[1] ?? cost, turn: [0.6, 0.35] },
-      curves: { x: names.find((name) => /agent_steps|^_?step/i.test(name)) ?? names[0] ?? "", y: names.find((name) => name === score) ?? names.find((name) => /score|perf|return|reward/.test(name)) ?? names[1] ?? "", smooth: 0 },
+      curves: { x, y, smooth: 0 },
       axes: [...new Set([...settings.slice(0, 6), cost, score])].slice(0, 8),
     };
   }
