@@ -15,6 +15,7 @@ pygame = pytest.importorskip("pygame")
 @pytest.fixture
 def display(monkeypatch):
     """SDL's display without a screen."""
+    pygame.display.quit()  # another test may have left one open
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     yield
     pygame.display.quit()
